@@ -16,14 +16,23 @@ from .scripted import play, reach, rolled, rules, show, table
 CLASSIC = PRESETS["classic"]
 
 
-def test_the_turn_of_a_leaver_goes_to_the_next_live_player() -> None:
-    state = play(rolled(CLASSIC, (5, 5, 5, 5)), "1x2", "evict 1")
-    assert state.expects.seats == (2,)
-    assert play(state, "evict 2").expects.seats == (3,)
-
-
-def test_the_turn_stays_when_somebody_else_leaves() -> None:
-    assert play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2").expects.seats == (1,)
+@pytest.mark.parametrize(
+    ("preset", "dice", "inputs", "seats"),
+    [
+        ("classic", "555", "evict 0", (1,)),  # the leader, before opening
+        ("classic", "5555", "1x2, evict 1", (2,)),
+        ("classic", "5555", "1x2, evict 1, evict 2", (3,)),
+        ("classic", "555", "1x2, evict 2", (1,)),  # somebody else left
+        ("joker", "5555", "1x2, liar, evict 1", (2,)),  # the challenge of an accuser who left goes on
+        ("joker", "5555", "1x2, liar, evict 2", (3,)),  # the side of a leaver is not waited for
+        ("joker", "5555", "1x2, liar, evict 2, evict 3", (0, 1)),  # all have taken sides: the hands are shown
+    ],
+)
+def test_the_turn_of_a_leaver_goes_to_the_next_live_player(
+    preset: str, dice: str, inputs: str, seats: tuple[int, ...]
+) -> None:
+    state = play(rolled(PRESETS[preset], tuple(map(int, dice))), *inputs.split(", "))
+    assert state.expects.seats == seats
 
 
 def test_conceding_is_leaving_at_any_time() -> None:
@@ -32,13 +41,6 @@ def test_conceding_is_leaving_at_any_time() -> None:
     assert left.live == evicted.live == (0, 1)
     assert [exit_.reason for exit_ in (*left.exits, *evicted.exits)] == ["conceded", "evicted"]
     assert play(new_match(CLASSIC, 3), "concede 2").live == (0, 1)
-
-
-def test_the_dice_of_a_leaver_stay_in_play_until_the_round_is_settled() -> None:
-    state = play(rolled(CLASSIC, (5, 5, 5)), "1x2", "evict 2")
-    assert state.dice == (5, 5, 5)
-    state, _ = show(play(state, "liar"), "22222", "33333", "?")
-    assert state.dice == (5, 4, 0)
 
 
 def test_the_dice_of_a_leaver_before_the_roll_go_at_once() -> None:
@@ -51,11 +53,7 @@ def test_a_leader_who_leaves_is_followed_by_the_next_live_player() -> None:
     assert state.leader == 3
     assert LeadPassed(3, 2) in events
     assert play(state, "evict 3").leader == 0
-
-
-def test_a_leader_who_leaves_before_opening_is_followed_by_the_next_live_player() -> None:
-    state = play(rolled(CLASSIC, (5, 5, 5)), "evict 0")
-    assert (state.leader, state.expects.seats) == (1, (1,))
+    assert play(rolled(CLASSIC, (5, 5, 5)), "evict 0").leader == 1  # before opening
 
 
 def test_a_bidder_who_left_can_be_challenged_and_loses_nothing_more() -> None:
@@ -66,29 +64,10 @@ def test_a_bidder_who_left_can_be_challenged_and_loses_nothing_more() -> None:
     assert (state.dice, state.leader, state.round) == ((0, 5, 5), 1, 2)
 
 
-def test_a_caller_who_left_loses_and_gains_nothing_more() -> None:
-    gain = play(rolled(rules(exact="gain"), (2, 2, 2)), "1x2", "exact", "evict 1")
-    assert show(gain, "23", "33", "44")[0].dice == (2, 0, 2)
-    assert show(gain, "33", "33", "44")[0].dice == (2, 0, 2)
-
-
 def test_everybody_else_still_loses_when_the_right_caller_of_exact_left() -> None:
     state = play(rolled(rules(exact="others-lose"), (1, 1, 1)), "1x2", "exact", "evict 1")
     state, _ = show(state, "2", "3", "4")
     assert (state.awaits, state.places, state.winners) == (Expect.OVER, ((2, 0), (1,)), (2, 0))
-
-
-def test_the_side_of_a_leaver_is_not_waited_for() -> None:
-    state = play(rolled(PRESETS["joker"], (5, 5, 5, 5)), "1x2", "liar", "evict 2")
-    assert state.expects.seats == (3,)
-    assert play(state, "evict 3").expects.kind is Expect.HANDS
-
-
-def test_the_challenge_of_an_accuser_who_left_goes_on() -> None:
-    state = play(rolled(PRESETS["joker"], (5, 5, 5, 5)), "1x2", "liar", "evict 1")
-    assert state.expects.seats == (2,)
-    state, _ = show(play(state, "accuser", "accused"), "33333", "44444", "55555", "66666")
-    assert state.dice == (5, 0, 4, 5)
 
 
 def test_one_player_left_ends_the_match() -> None:
@@ -121,45 +100,42 @@ def test_nobody_leaves_twice_or_after_the_end() -> None:
 # Cups that stay shut
 
 
-@pytest.mark.parametrize(
-    ("bid", "dice"),
-    [
-        ("3x2", (2, 1, 0)),  # two twos and a wild one are enough whatever the third cup hides
-        ("6x2", (1, 2, 0)),  # three and at most two more are not
-    ],
-)
-def test_the_verdict_that_holds_for_every_possible_hand(bid: str, dice: tuple[int, ...]) -> None:
-    state = play(rolled(CLASSIC, (2, 2, 2)), bid, "liar", "evict 2")
-    assert show(state, "12", "23", "?")[0].dice == dice
-
-
-@pytest.mark.parametrize("bid", ["4x2", "5x2"])
-def test_no_verdict_that_holds_makes_the_round_void(bid: str) -> None:
-    state = play(rolled(CLASSIC, (2, 2, 2)), bid, "liar", "evict 2")
-    state, events = show(state, "12", "23", "?")
-    assert events[-1] == RoundVoid(1, (2,))
-    assert (state.dice, state.leader, state.round, state.expects.kind) == ((2, 2, 0), 0, 2, Expect.ROLLED)
-
-
-def test_a_void_round_whose_leader_left_is_led_by_the_next_live_player() -> None:
-    state = play(rolled(CLASSIC, (2, 2, 2)), "5x2", "liar", "evict 0")
-    state, events = show(state, "?", "12", "22")
-    assert isinstance(events[-1], RoundVoid)
-    assert state.leader == 1
+SHUT = "12 23 ?"
 
 
 @pytest.mark.parametrize(
-    ("bid", "dice"),
+    ("options", "dice", "inputs", "hands", "left", "leader", "void"),
     [
-        ("2x2", (2, 1, 0)),  # three are already there: exact is wrong
-        ("6x2", (2, 1, 0)),  # at most five can be there: exact is wrong
-        ("3x2", (2, 2, 0)),  # the shut cup decides: void
-        ("4x2", (2, 2, 0)),
+        # The dice of a leaver stay in play until the round is settled. A leaver loses and gains nothing more.
+        ("", "555", "1x2, evict 2, liar", "22222 33333 ?", "540", 1, ()),
+        ("exact=gain", "222", "1x2, exact, evict 1", "23 33 44", "202", 0, ()),
+        ("exact=gain", "222", "1x2, exact, evict 1", "33 33 44", "202", 2, ()),
+        ("joker", "5555", "1x2, liar, evict 1, accuser, accused", "33333 44444 55555 66666", "5045", 0, ()),
+        # Two twos and a wild one are enough whatever the third cup hides; three and at most two more are not six.
+        ("", "222", "3x2, liar, evict 2", SHUT, "210", 1, ()),
+        ("", "222", "6x2, liar, evict 2", SHUT, "120", 0, ()),
+        # The shut cup decides: the round is void.
+        ("", "222", "4x2, liar, evict 2", SHUT, "220", 0, (2,)),
+        ("", "222", "5x2, liar, evict 2", SHUT, "220", 0, (2,)),
+        ("", "222", "5x2, liar, evict 0", "? 12 22", "022", 1, (0,)),
+        # Three are already there, or at most five can be there: exact is wrong.
+        ("exact=gain", "222", "2x2, exact, evict 2", SHUT, "210", 1, ()),
+        ("exact=gain", "222", "6x2, exact, evict 2", SHUT, "210", 1, ()),
+        ("exact=gain", "222", "3x2, exact, evict 2", SHUT, "220", 0, (2,)),
+        ("exact=gain", "222", "4x2, exact, evict 2", SHUT, "220", 0, (2,)),
     ],
 )
-def test_exact_with_a_shut_cup(bid: str, dice: tuple[int, ...]) -> None:
-    state = play(rolled(rules(exact="gain"), (2, 2, 2)), bid, "exact", "evict 2")
-    assert show(state, "12", "23", "?")[0].dice == dice
+def test_what_a_showdown_costs_after_somebody_left(
+    options: str, dice: str, inputs: str, hands: str, left: str, leader: int, void: tuple[int, ...]
+) -> None:
+    """The verdict holds for every possible hand of the leaver; without such a verdict the round is void."""
+    ruleset = PRESETS[options] if options in PRESETS else rules(**dict([options.split("=")] if options else []))
+    state = play(rolled(ruleset, tuple(map(int, dice))), *inputs.split(", "))
+    assert "".join(map(str, state.dice)) == dice
+    state, events = show(state, *hands.split())
+    assert ("".join(map(str, state.dice)), state.leader) == (left, leader)
+    assert (state.round, state.expects.kind) == (2, Expect.ROLLED)
+    assert [event for event in events if isinstance(event, RoundVoid)] == [RoundVoid(1, void)] * bool(void)
 
 
 def test_a_void_palifico_is_repeated() -> None:

@@ -38,18 +38,53 @@ def test_half_ones_rounds_the_half_up() -> None:
     assert second_bids(play(state, "4x6"), up_to=3) == {"2x1", "3x1"}
 
 
-@pytest.mark.parametrize(("value", "counted"), [("ones", 3), ("never", 2), ("unless-opened", 3)])
-def test_wild_when_a_face_opened(value: str, counted: int) -> None:
-    assert show(play(rolled(rules(wild=value), (3, 3)), "2x5", "liar"), "155", "234")[0].count == counted
+WILD = "155 234"
+RIGHT, WRONG = "33 44 55", "22 44 55"
+"""Hands in which a call of liar on 1x2 is right, and wrong."""
 
 
-@pytest.mark.parametrize(("value", "counted"), [("ones", 3), ("never", 2), ("unless-opened", 2)])
-def test_wild_when_ones_opened(value: str, counted: int) -> None:
-    assert show(play(rolled(rules(wild=value), (3, 3)), "2x1", "2x5", "liar"), "155", "234")[0].count == counted
-
-
-def test_a_bid_on_ones_counts_ones_alone() -> None:
-    assert show(play(rolled(rules(wild="ones"), (3, 3)), "2x1", "liar"), "155", "234")[0].count == 1
+@pytest.mark.parametrize(
+    ("options", "dice", "moves", "hands", "count", "left", "leader"),
+    [
+        ("wild=ones", "33", "2x5 liar", WILD, 3, "32", 1),
+        ("wild=never", "33", "2x5 liar", WILD, 2, "32", 1),
+        ("wild=unless-opened", "33", "2x5 liar", WILD, 3, "32", 1),
+        ("wild=ones", "33", "2x1 2x5 liar", WILD, 3, "23", 0),
+        ("wild=never", "33", "2x1 2x5 liar", WILD, 2, "23", 0),
+        ("wild=unless-opened", "33", "2x1 2x5 liar", WILD, 2, "23", 0),
+        ("wild=ones", "33", "2x1 liar", WILD, 1, "23", 0),  # a bid on ones counts ones alone
+        ("exact=gain", "222", "3x2 exact", "12 23 44", 3, "232", 0),
+        ("exact=gain", "222", "3x2 exact", "12 22 44", 4, "212", 1),
+        ("exact=gain", "222", "3x2 exact", "12 33 44", 2, "212", 1),
+        ("exact=others-lose", "222", "3x2 exact", "12 23 44", 3, "121", 0),
+        ("exact=others-lose", "222", "3x2 exact", "12 22 44", 4, "212", 1),
+        ("exact=others-lose", "222", "3x2 exact", "12 33 44", 2, "212", 1),
+        ("verdict=loser-loses-die", "222", "3x2 liar", RIGHT, 0, "122", 0),
+        ("verdict=right-side-discards", "222", "3x2 liar", RIGHT, 0, "212", 0),  # without siding: those two alone
+        ("verdict=right-side-discards", "222", "3x2 liar", "22 24 55", 3, "122", 1),
+        ("next-leader=loser", "222", "1x2 liar", RIGHT, 0, "122", 0),
+        ("next-leader=loser", "222", "1x2 liar", WRONG, 2, "212", 1),
+        ("next-leader=caller", "222", "1x2 liar", RIGHT, 0, "122", 1),
+        ("next-leader=caller", "222", "1x2 liar", WRONG, 2, "212", 1),
+        ("next-leader=affected", "222", "1x2 liar", RIGHT, 0, "122", 0),
+        ("next-leader=affected", "222", "1x2 liar", WRONG, 2, "212", 1),
+        ("next-leader=loser exact=gain", "222", "1x2 exact", "23 44 55", 1, "232", 0),
+        ("next-leader=loser exact=gain", "222", "1x2 exact", RIGHT, 0, "212", 1),
+        ("next-leader=caller exact=gain", "222", "1x2 exact", "23 44 55", 1, "232", 1),
+        ("next-leader=caller exact=gain", "222", "1x2 exact", RIGHT, 0, "212", 1),
+        ("next-leader=affected exact=gain", "222", "1x2 exact", "23 44 55", 1, "232", 1),
+        ("next-leader=affected exact=gain", "222", "1x2 exact", RIGHT, 0, "212", 1),
+        # If several cups or none changed, "affected" is the caller.
+        ("next-leader=affected exact=others-lose", "222", "1x2 exact", "23 44 55", 1, "121", 1),
+        ("next-leader=affected exact=gain dice-cap=5", "555", "1x2 exact", "23333 33333 33333", 1, "555", 1),
+    ],
+)
+def test_what_a_showdown_costs_and_who_leads_next(
+    options: str, dice: str, moves: str, hands: str, count: int, left: str, leader: int
+) -> None:
+    ruleset = rules(**dict(option.split("=") for option in options.split()))
+    state, _ = show(play(rolled(ruleset, tuple(map(int, dice))), *moves.split()), *hands.split())
+    assert (state.count, "".join(map(str, state.dice)), state.leader) == (count, left, leader)
 
 
 def test_ones_bid_free() -> None:
@@ -80,16 +115,6 @@ def test_exact_none() -> None:
         play(state, "exact")
 
 
-@pytest.mark.parametrize(
-    ("value", "right", "wrong"), [("gain", (2, 3, 2), (2, 1, 2)), ("others-lose", (1, 2, 1), (2, 1, 2))]
-)
-def test_exact(value: str, right: tuple[int, ...], wrong: tuple[int, ...]) -> None:
-    state = play(rolled(rules(exact=value), (2, 2, 2)), "3x2", "exact")
-    assert show(state, "12", "23", "44")[0].dice == right
-    assert show(state, "12", "22", "44")[0].dice == wrong
-    assert show(state, "12", "33", "44")[0].dice == wrong
-
-
 def test_players_who_go_out_at_once_share_a_place_clockwise_from_the_caller() -> None:
     state = play(rolled(rules(exact="others-lose"), (1, 1, 1), first=1), "1x2", "exact")
     state, _ = show(state, "3", "3", "2")
@@ -104,17 +129,6 @@ def test_exact_may_not_be_called_from_round_1000_on() -> None:
     assert Exact() not in legal_moves(play(state, "2x2"))
     with pytest.raises(IllegalMove, match="after round 999"):
         play(state, "2x2", "exact")
-
-
-def test_verdict_loser_loses_die() -> None:
-    state = play(rolled(rules(verdict="loser-loses-die"), (2, 2, 2)), "3x2", "liar")
-    assert show(state, "33", "44", "55")[0].dice == (1, 2, 2)
-
-
-def test_verdict_right_side_discards_without_siding_concerns_accuser_and_accused() -> None:
-    state = play(rolled(rules(verdict="right-side-discards"), (2, 2, 2)), "3x2", "liar")
-    assert show(state, "33", "44", "55")[0].dice == (2, 1, 2)
-    assert show(state, "22", "24", "55")[0].dice == (1, 2, 2)
 
 
 def test_siding() -> None:
@@ -136,32 +150,6 @@ def test_with_two_players_nobody_is_there_to_side() -> None:
 def test_goal(value: str, places: tuple[tuple[int, ...], ...]) -> None:
     state, _ = show(play(rolled(rules(goal=value), (1, 2)), "3x2", "liar"), "3", "33")
     assert state.places == places
-
-
-@pytest.mark.parametrize(
-    ("value", "after_right", "after_wrong"), [("loser", 0, 1), ("caller", 1, 1), ("affected", 0, 1)]
-)
-def test_next_leader_after_liar(value: str, after_right: int, after_wrong: int) -> None:
-    state = play(rolled(rules(next_leader=value), (2, 2, 2)), "1x2", "liar")
-    assert show(state, "33", "44", "55")[0].leader == after_right
-    assert show(state, "22", "44", "55")[0].leader == after_wrong
-
-
-@pytest.mark.parametrize(
-    ("value", "after_right", "after_wrong"), [("loser", 0, 1), ("caller", 1, 1), ("affected", 1, 1)]
-)
-def test_next_leader_after_exact(value: str, after_right: int, after_wrong: int) -> None:
-    state = play(rolled(rules(next_leader=value, exact="gain"), (2, 2, 2)), "1x2", "exact")
-    assert show(state, "23", "44", "55")[0].leader == after_right
-    assert show(state, "33", "44", "55")[0].leader == after_wrong
-
-
-def test_affected_means_the_caller_when_several_cups_or_none_changed() -> None:
-    several = play(rolled(rules(next_leader="affected", exact="others-lose"), (2, 2, 2)), "1x2", "exact")
-    assert show(several, "23", "44", "55")[0].leader == 1
-    capped = play(rolled(rules(next_leader="affected", exact="gain", dice_cap="5"), (5, 5, 5)), "1x2", "exact")
-    state, _ = show(capped, "23333", "33333", "33333")
-    assert (state.dice, state.leader) == ((5, 5, 5), 1)
 
 
 @pytest.mark.parametrize("dice", ["1", "10"])
