@@ -1,26 +1,21 @@
-"""The standings of an arena: by how much entrants win more than a fair share, how certain that is, and the output.
-
-A victory is worth one point, which players who win together share. The games of a deal have the same dice, so they are
-not independent: together they give one score, from 0 to 1. All confidence intervals here are for the mean of scores.
-"""
+"""The standings of an arena: by how much entrants win more than a fair share, how certain that is, and the output."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from math import inf, log, log1p, sqrt
-from statistics import NormalDist, fmean, stdev
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any, Final, NamedTuple
 
+from cli.arena.bounds import ConfidenceSequence, Interval, interval, quantile_at_any_time, quantile_of
 from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
 from cli.arena.game import Game, Plan
+from cli.arena.ratings import Rating, rate
+from cli.arena.scores import Deal, Deals, share
 from cli.bots.bot import program_name
 from cli.bots.programs import split_command
 from cli.render import columns, escape, listing
 from p2pdice.players import LEVELS
-
-if TYPE_CHECKING:
-    from openskill.models import PlackettLuceRating
 
 CONFIDENCE: Final = 0.99
 """The confidence of each interval, if the number of games was fixed in advance."""
@@ -61,7 +56,7 @@ class EntrantResult(NamedTuple):
     fair: float
     """Expected victories if all were alike."""
     rating: float
-    """The rating in openskill's Plackett-Luce model, in which everybody begins with 25."""
+    """The rating in Elo points; the mean of all entrants is 0."""
     uncertainty: float
     """Half the width of the rating's confidence interval."""
     faults: dict[str, int]
@@ -69,48 +64,6 @@ class EntrantResult(NamedTuple):
     """The mean duration of a move in milliseconds."""
     slow_ms: float
     """The 99th percentile of the durations of its moves, in milliseconds."""
-
-
-class DealScores:
-    """The scores of deals, from games in the order of their fixtures."""
-
-    def __init__(self, tables: Sequence[ArenaTable]) -> None:
-        self.deals: dict[tuple[int, int], list[float]] = defaultdict(list)
-        """The score from 0 to 1 of each complete deal, by table and entrant."""
-        self._tables = tables
-        self._points: dict[int, float] = defaultdict(float)
-        """The points of each entrant in the deal that is not complete yet."""
-
-    def add(self, fixture: Fixture, game: Game) -> bool:
-        """Add the next game; return whether its deal is complete now."""
-        seats = seated(self._tables[fixture.table], fixture.rotation)
-        for seat in game.winners:
-            self._points[seats[seat]] += 1 / len(game.winners)
-        if fixture.rotation < len(seats) - 1:
-            return False
-        for entrant in set(seats):
-            self.deals[fixture.table, entrant].append(self._points[entrant] / len(seats))
-        self._points.clear()
-        return True
-
-    def shares(self, table: int, decision: Decision | None) -> list[Share]:
-        """Return the share of each entrant at a table, in the order of the seats.
-
-        :param decision: the decision that ended the games, if their number was not fixed in advance.
-        """
-        seats = self._tables[table].seats
-        return [
-            Share(
-                table,
-                entrant,
-                len(deals) * len(seats),
-                fmean(deals),
-                _fair(seats, entrant),
-                decision.bounds(table, entrant) if decision else interval(deals, CONFIDENCE),
-            )
-            for entrant in dict.fromkeys(seats)
-            if (deals := self.deals[table, entrant])
-        ]
 
 
 def _fair(seats: Sequence[int], entrant: int) -> float:
@@ -126,7 +79,7 @@ class Decision:
     def __init__(self, tables: Sequence[ArenaTable], error: float) -> None:
         self.error = error
         self._tables = tables
-        self._scores = DealScores(tables)
+        self._deals = Deals(tables)
         # With two entrants, one of them wins each game that the other does not, so one answer is enough.
         pairs = [
             (index, entrant)
@@ -138,13 +91,14 @@ class Decision:
 
     def add(self, fixture: Fixture, game: Game) -> None:
         """Add the next game, in the order of the fixtures."""
-        if not self._scores.add(fixture, game):
+        deal = self._deals.add(fixture, game)
+        if deal is None:
             return
         seats = self._tables[fixture.table].seats
         for entrant in set(seats):
             pair = fixture.table, entrant
             if sequence := self._sequences.get(pair):
-                sequence.add(self._scores.deals[pair][-1:])
+                sequence.add([share(deal, entrant)])
                 if sequence.interval.excludes(_fair(seats, entrant)):
                     self._undecided.discard(pair)
 
@@ -172,14 +126,42 @@ class Summary:
         self.plan = plan
         self.confidence = 1 - decision.error if decision else CONFIDENCE
         """With a decision, the probability that all bounds hold together; otherwise, the probability for each."""
-        scores = DealScores(plan.tables)
+        every = Deals(plan.tables)
+        deals: dict[int, list[Deal]] = defaultdict(list)
         for fixture, game in played:
-            scores.add(fixture, game)
-        self.shares = [share for table in range(len(plan.tables)) for share in scores.shares(table, decision)]
-        self.standings = sorted(_standings(plan, played), key=lambda standing: (-standing.rating, standing.entrant))
+            if deal := every.add(fixture, game):
+                deals[fixture.table].append(deal)
+        self.shares = [
+            _share(plan.tables, table, entrant, deals[table], decision)
+            for table in sorted(deals)
+            for entrant in dict.fromkeys(plan.tables[table].seats)
+        ]
+        ratings = rate(([deal] for each in deals.values() for deal in each), len(plan.entrants))
+        count = sum(map(len, deals.values()))
+        quantile = quantile_at_any_time(decision.error, count) if decision else quantile_of(CONFIDENCE)
+        self.standings = sorted(
+            _results(plan, played, ratings, quantile), key=lambda result: (-result.rating, result.entrant)
+        )
 
 
-def _standings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[EntrantResult]:
+def _share(
+    tables: Sequence[ArenaTable], table: int, entrant: int, deals: Sequence[Deal], decision: Decision | None
+) -> Share:
+    seats = tables[table].seats
+    scores = [share(deal, entrant) for deal in deals]
+    return Share(
+        table,
+        entrant,
+        len(deals) * len(seats),
+        fmean(scores),
+        _fair(seats, entrant),
+        decision.bounds(table, entrant) if decision else interval(scores, CONFIDENCE),
+    )
+
+
+def _results(
+    plan: Plan, played: Sequence[tuple[Fixture, Game]], ratings: Sequence[Rating], quantile: float
+) -> list[EntrantResult]:
     seats_taken: Counter[int] = Counter()
     won: dict[int, float] = defaultdict(float)
     fair: dict[int, float] = defaultdict(float)
@@ -193,15 +175,14 @@ def _standings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Entra
             won[entrant] += (seat in game.winners) / len(game.winners)
             faults[entrant].update(game.faults[seat])
             ms[entrant].extend(game.ms[seat])
-    ratings = _ratings(plan, played)
     return [
         EntrantResult(
             entrant,
             seats_taken[entrant],
             won[entrant],
             fair[entrant],
-            ratings[entrant].mu,
-            NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * ratings[entrant].sigma,
+            ratings[entrant].elo,
+            quantile * ratings[entrant].standard_error,
             dict(sorted(faults[entrant].items())),
             fmean(ms[entrant]) if ms[entrant] else 0.0,
             sorted(ms[entrant])[len(ms[entrant]) * 99 // 100] if ms[entrant] else 0.0,
@@ -210,97 +191,13 @@ def _standings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[Entra
     ]
 
 
-def _ratings(plan: Plan, played: Sequence[tuple[Fixture, Game]]) -> list[PlackettLuceRating]:
-    """Return a rating for each entrant. Average the ratings of its copies at one table, which are rated apart."""
-    from openskill.models import PlackettLuce
-
-    model = PlackettLuce()
-    ratings = [model.rating() for _ in plan.entrants]
-    for fixture, game in played:
-        seats = seated(plan.tables[fixture.table], fixture.rotation)
-        places = {seat: place for place, shared in enumerate(game.places) for seat in shared}
-        ranks = [float(places[seat]) for seat in range(len(seats))]
-        teams = [[ratings[entrant]] for entrant in seats]
-        rated = model.rate(teams, ranks=ranks, tau=0.0)  # bots do not learn between games
-        for entrant in set(seats):
-            own = [rated[seat][0] for seat, each in enumerate(seats) if each == entrant]
-            ratings[entrant] = model.rating(fmean(each.mu for each in own), fmean(each.sigma for each in own))
-    return ratings
-
-
-class Interval(NamedTuple):
-    """Bounds of a mean."""
-
-    low: float
-    high: float
-
-    def excludes(self, value: float) -> bool:
-        """Return whether a value is outside the bounds."""
-        return not self.low <= value <= self.high
-
-
-def interval(scores: list[float], confidence: float) -> Interval:
-    """Return bounds of the mean for a number of deals that was fixed in advance, by the normal approximation.
-
-    A lost deal and a won deal are added, in the manner of Agresti and Coull (1998). A few deals with the same score by
-    chance would otherwise have no variance, and look certain.
-
-    >>> interval([0.0, 1.0] * 49, 0.95)
-    Interval(low=0.4015..., high=0.5984...)
-    >>> interval([0.0, 0.0], 0.99).excludes(0.5)
-    False
-    """
-    deals = [*scores, 0.0, 1.0]
-    radius = NormalDist().inv_cdf((1 + confidence) / 2) * stdev(deals) / sqrt(len(deals))
-    mean = fmean(deals)
-    return Interval(max(0.0, mean - radius), min(1.0, mean + radius))
-
-
-class ConfidenceSequence:
-    """Bounds that hold after all deals at once, so games may stop after any deal, as soon as the bounds are decisive.
-
-    Source: the predictable plug-in empirical Bernstein confidence sequence of Waudby-Smith and Ramdas, "Estimating
-    means of bounded random variables by betting" (2023), theorem 2. It holds for every distribution on [0, 1].
-
-    :param error: maximum probability that the mean is ever outside the bounds.
-    """
-
-    def __init__(self, error: float) -> None:
-        self._log = log(2 / error)
-        self._count = 0
-        self._sum = 0.0
-        self._squares = 0.0
-        self._weights = 0.0
-        self._weighted = 0.0
-        self._spread = 0.0
-        self.interval = Interval(-inf, inf)
-        """The current bounds. They never widen: all bounds hold at once, so their intersection does, too."""
-
-    def add(self, scores: Iterable[float]) -> None:
-        """Add the scores of further deals, in their order."""
-        for score in scores:
-            count = self._count + 1
-            variance = (0.25 + self._squares) / count
-            weight = min(0.5, sqrt(2 * self._log / (variance * count * log1p(count))))
-            before = (0.5 + self._sum) / count
-            self._spread += (score - before) ** 2 * (-log1p(-weight) - weight)
-            self._weighted += weight * score
-            self._weights += weight
-            self._sum += score
-            self._squares += (score - (0.5 + self._sum) / (count + 1)) ** 2
-            self._count = count
-            centre, radius = self._weighted / self._weights, (self._log + self._spread) / self._weights
-            low, high = self.interval
-            self.interval = Interval(max(low, 0.0, centre - radius), min(high, 1.0, centre + radius))
-
-
 def summary_text(summary: Summary) -> str:
     """Return the standings and the shares as Markdown tables, and the faults as sentences."""
     names = short_names(summary.plan.entrants)
     standings = [
         [
             names[each.entrant],
-            f"{each.rating:.1f} ± {each.uncertainty:.1f}",
+            f"{each.rating:+.0f} ± {each.uncertainty:.0f}",
             f"{each.games}",
             _percent(each.won / each.games) if each.games else "-",
             _percent(each.fair / each.games) if each.games else "-",

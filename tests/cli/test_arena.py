@@ -26,11 +26,12 @@ from distributed import KilledWorker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cli.arena.bounds import ConfidenceSequence, interval
 from cli.arena.fault_list import FaultList
 from cli.arena.fixtures import ArenaTable, Fixture, fixture_at, fixtures, gauntlet, named, round_robin, seated
 from cli.arena.game import GIVEN_UP, Game, Plan, SeatFault, close_all_programs, close_programs, play_games
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
-from cli.arena.standings import ConfidenceSequence, Decision, Summary, interval, short_names, summary_text
+from cli.arena.standings import Decision, Summary, short_names, summary_text
 from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
 from cli.bots.bot import SharedDice
 from cli.bots.program_bot import STARTS
@@ -402,7 +403,7 @@ class TestStandings:
             2, ((0,), (1,)), ((1,), (0,))
         ).standings  # the second game is played the other way round
         assert [each.entrant for each in standings] == [0, 1]
-        assert standings[0].rating > 25 > standings[1].rating
+        assert standings[0].rating > 0 > standings[1].rating
         assert [each.won for each in standings] == [2, 0]
 
     def test_the_slowest_moves_but_one_in_a_hundred_set_the_time_that_is_shown(self) -> None:

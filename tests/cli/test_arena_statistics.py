@@ -1,0 +1,200 @@
+"""An arena is as certain of its bots as it says: ratings, their intervals, and decisions, in games of known strengths.
+
+The simulated deals have one random number each. If all their games use it unchanged, they end alike: the dice decide
+everything. If it is shifted from rotation to rotation, the entrants share the luck. Each game by itself is won with the
+same probability in both cases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import comb, exp, log, sqrt
+from random import Random
+from typing import Literal
+
+import pytest
+
+from cli.arena.bounds import quantile_of
+from cli.arena.fixtures import ArenaTable, Fixture, seated
+from cli.arena.game import Game
+from cli.arena.ratings import ELO, Rating, rate
+from cli.arena.scores import POINTS, Deal, Deals, Score
+
+Luck = Literal["alike", "shared"]
+
+
+def simulated(rng: Random, seats: Sequence[int], logs: Sequence[float], luck: Luck) -> Deal:
+    """Play a deal between entrants with these logarithms of strengths."""
+    entrants = sorted(set(seats))
+    strengths = [seats.count(entrant) * exp(logs[entrant]) for entrant in entrants]
+    points: Counter[int] = Counter()
+    number = rng.random()
+    for rotation in range(len(seats)):
+        at = sum(strengths) * (number if luck == "alike" else (number + rotation / len(seats)) % 1)
+        for winner, strength in zip(entrants, strengths, strict=True):
+            at -= strength
+            if at < 0:
+                points[winner] += POINTS
+                break
+    return tuple(Score(entrant, seats.count(entrant), points[entrant]) for entrant in entrants)
+
+
+def won(entrant: int, other: int, share: float = 1) -> list[Deal]:
+    """Return a deal of two games, with the share of them that an entrant has won."""
+    points = round(2 * POINTS * share)
+    return [tuple(sorted((Score(entrant, 1, points), Score(other, 1, 2 * POINTS - points))))]
+
+
+def plausible(trials: int, chance: float) -> range:
+    """Return how many of some trials may succeed. Fewer, or more, do so with a probability below 1/1000 each."""
+    chances = [comb(trials, hits) * chance**hits * (1 - chance) ** (trials - hits) for hits in range(trials + 1)]
+    low = next(hits for hits in range(trials) if sum(chances[: hits + 1]) > 0.001)
+    high = next(hits for hits in range(trials, 0, -1) if sum(chances[hits:]) > 0.001)
+    return range(low, high + 1)
+
+
+class TestRatings:
+    """Ratings are those of the model, whatever the order of the games."""
+
+    def test_they_are_those_of_the_published_example(self) -> None:
+        """Agresti, Categorical Data Analysis (2002), table 10.11: baseball in 1987, compared with Baltimore."""
+        teams = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
+        victories = (
+            (0, 7, 9, 7, 7, 9, 11), (6, 0, 7, 5, 11, 9, 9), (4, 6, 0, 7, 7, 8, 12), (6, 8, 6, 0, 6, 7, 10),
+            (6, 2, 6, 7, 0, 7, 12), (4, 4, 5, 6, 6, 0, 6), (2, 4, 1, 3, 1, 7, 0),
+        )  # fmt: skip
+        many = 100  # so that the hypothetical deals are negligible
+        lucks = [
+            won(one, other)
+            for one, row in enumerate(victories)
+            for other, count in enumerate(row)
+            for _ in range(many * count)
+        ]
+        ratings = rate(lucks, len(teams))
+        logs = {team: round((own.elo - ratings[-1].elo) / ELO, 2) for team, own in zip(teams, ratings, strict=True)}
+        assert logs == {
+            "Milwaukee": 1.58, "Detroit": 1.44, "Toronto": 1.29, "New York": 1.25, "Boston": 1.11, "Cleveland": 0.68,
+            "Baltimore": 0,
+        }  # fmt: skip
+
+    def test_they_are_those_of_hunters_algorithm(self) -> None:
+        rng, logs = Random(1), (0.0, 1.0, -0.5, 0.3)
+        tables = [(0, 1), (0, 1, 1, 1), (1, 2, 3), (0, 2, 0, 3), (3, 3, 0)]
+        deals = [simulated(rng, seats, logs, "shared") for seats in tables for _ in range(6)]
+        strengths = [1.0] * 4
+        for _ in range(1_000):
+            victories, expected = [2.0] * 4, [4 / (1 + own) for own in strengths]  # against the hypothetical entrant
+            for deal in deals:
+                games = sum(score.seats for score in deal)
+                total = sum(score.seats * strengths[score.entrant] for score in deal)
+                for score in deal:
+                    victories[score.entrant] += score.points / POINTS
+                    expected[score.entrant] += games * score.seats / total
+            strengths = [own / each for own, each in zip(victories, expected, strict=True)]
+        middle = sum(map(log, strengths)) / 4
+        ratings = [own.elo for own in rate([[deal] for deal in deals], 4)]
+        assert ratings == pytest.approx([ELO * (log(own) - middle) for own in strengths], abs=1e-3)
+
+    def test_they_do_not_depend_on_the_order_of_games(self) -> None:
+        rng = Random(1)
+        tables = [ArenaTable("classic", seats) for seats in ((0, 1), (0, 1, 2), (1, 2, 2, 2))]
+        games = []
+        for table, (_, seats) in enumerate(tables):
+            for deal in range(30):
+                for rotation in range(len(seats)):
+                    order = rng.sample(range(len(seats)), len(seats))
+                    first = rng.randrange(1, 3)
+                    places = (tuple(order[:first]), *((seat,) for seat in order[first:]))
+                    game = Game(0, "classic", 0, places, ({},) * len(seats), ((),) * len(seats), ())
+                    games.append((Fixture(0, table, deal, rotation), game))
+
+        def ratings() -> list[Rating]:
+            deals = Deals(tables)
+            return rate([[deal] for each in games if (deal := deals.add(*each))], 3)
+
+        before = ratings()
+        rng.shuffle(games)
+        assert ratings() == before
+        assert len({own.elo for own in before}) == 3
+
+    def test_a_shared_victory_is_a_part_of_one_for_each(self) -> None:
+        table = ArenaTable("classic", (0, 1, 2))
+        deals = Deals([table])
+        for rotation in range(3):
+            seats = seated(table, rotation)
+            shared = tuple(seat for seat in range(3) if seats[seat] < 2)
+            places = (shared, (seats.index(2),))
+            result = deals.add(Fixture(0, 0, 0, rotation), Game(0, "classic", 0, places, ({},) * 3, ((),) * 3, ()))
+        assert result == tuple(Score(entrant, 1, points) for entrant, points in enumerate((3780, 3780, 0)))
+        first, second, third = rate([[result]] * 9, 3)
+        assert first == pytest.approx(second)
+        assert first.elo > 0 > third.elo
+
+    def test_who_never_wins_is_rated_with_little_certainty(self) -> None:
+        best, worst = rate([won(0, 1)] * 200, 2)
+        assert best.elo - worst.elo > 700
+        assert quantile_of(0.99) * best.standard_error > best.elo / 4
+
+    def test_those_who_never_met_are_not_compared(self) -> None:
+        rng = Random(1)
+        pairs = [[simulated(rng, seats, (0, 1, 0, 1), "shared")] for seats in ((0, 1), (2, 3)) for _ in range(500)]
+        ratings = rate(pairs, 4)
+        assert ratings[1].elo - ratings[0].elo == pytest.approx(ELO, rel=0.2)
+        assert min(own.standard_error for own in ratings) > 100
+
+    def test_games_that_are_counted_twice_make_nothing_more_certain(self) -> None:
+        rng = Random(1)
+        deals = [simulated(rng, (0, 1), (0, 1), "shared") for _ in range(500)]
+        once, twice, independent = (
+            rate(lucks, 2)[0].standard_error
+            for lucks in ([[deal] for deal in deals], [[deal] * 2 for deal in deals], [[deal] for deal in deals * 2])
+        )
+        assert twice == pytest.approx(once, rel=0.05)
+        assert independent == pytest.approx(once / sqrt(2), rel=0.05)
+
+
+COVERAGE = 0.9
+TRIALS = 200
+
+
+def covered(tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck, deals: int) -> Counter[int]:
+    """Return in how many trials the interval of each entrant contains its true rating."""
+    middle = sum(logs) / len(logs)
+    hits: Counter[int] = Counter()
+    for trial in range(TRIALS):
+        rng = Random(trial)
+        ratings = rate([[simulated(rng, seats, logs, luck)] for seats in tables for _ in range(deals)], len(logs))
+        for entrant, own in enumerate(ratings):
+            error = own.elo - ELO * (logs[entrant] - middle)
+            hits[entrant] += abs(error) <= quantile_of(COVERAGE) * own.standard_error
+    return hits
+
+
+class TestIntervals:
+    """The interval of a rating contains the true one as often as it says."""
+
+    @pytest.mark.parametrize(
+        ("tables", "logs"),
+        [
+            ([(0, 1)], (0, 0.7)),
+            ([(0, 1), (0, 2), (1, 2)], (0, 0.5, 1)),
+            ([(0, 1, 1, 1), (0, 2, 2, 2)], (0.8, 0, 0.3)),
+            ([(0, 1, 2)], (0, 0.4, 0.6)),
+        ],
+        ids=["two", "round robin", "gauntlet", "three"],
+    )
+    @pytest.mark.parametrize("luck", ["alike", "shared"])
+    def test_of_a_rating(self, tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck) -> None:
+        hits = covered(tables, logs, luck, 40)
+        assert {entrant for entrant in hits if hits[entrant] not in plausible(TRIALS, COVERAGE)} == set()
+
+    def test_of_games_that_are_taken_for_independent_would_be_noticed(self) -> None:
+        logs, deals, hits = (0.0, 0.7), 40, 0
+        chance = 1 / (1 + exp(logs[0] - logs[1]))
+        for trial in range(TRIALS):
+            rng = Random(trial)
+            own = rate([[simulated(rng, (0, 1), logs, "alike")] for _ in range(deals)], 2)[1]
+            independent = ELO / 2 / sqrt(2 * deals * chance * (1 - chance))
+            hits += abs(own.elo - ELO * 0.35) <= quantile_of(COVERAGE) * independent
+        assert hits not in plausible(TRIALS, COVERAGE)
