@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from math import inf, isfinite, log
 from statistics import fmean
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from cli.arena.bounds import ConfidenceSequence, Interval, interval, quantile_at_any_time, quantile_of
 from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
 from cli.arena.game import Game, Plan
-from cli.arena.ratings import Rating, rate
+from cli.arena.ratings import ELO, Rating, rate
 from cli.arena.scores import Deal, Deals, share
 from cli.bots.bot import program_name
 from cli.bots.programs import split_command
@@ -19,6 +20,36 @@ from p2pdice.players import LEVELS
 
 CONFIDENCE: Final = 0.99
 """The confidence of each interval, if the number of games was fixed in advance."""
+
+
+Verdict = Literal["better", "worse", "alike", "not worse", "not better", "open"]
+"""What is known of an entrant at a table: the last one is nothing."""
+
+
+def verdict(bounds: Interval, fair: float, margin: float) -> Verdict:
+    """Return what the bounds of an entrant's share say about it.
+
+    :param margin: how much less than the fair share is still not worse, and how much more is not better.
+
+    >>> [verdict(Interval(*bounds), 0.5, 0.03) for bounds in ((0.51, 0.6), (0.4, 0.49), (0.48, 0.52))]
+    ['better', 'worse', 'alike']
+    >>> [verdict(Interval(*bounds), 0.5, 0.03) for bounds in ((0.48, 0.6), (0.4, 0.52), (0.4, 0.6))]
+    ['not worse', 'not better', 'open']
+    """
+    if bounds.low > fair:
+        return "better"
+    if bounds.high < fair:
+        return "worse"
+    is_not_worse, is_not_better = bounds.low > fair - margin, bounds.high < fair + margin
+    if is_not_worse and is_not_better:
+        return "alike"
+    return "not worse" if is_not_worse else "not better" if is_not_better else "open"
+
+
+def _elo(share: float, fair: float) -> float:
+    if not 0 < share < 1:
+        return inf if share > fair else -inf
+    return ELO * (log(share / (1 - share)) - log(fair / (1 - fair)))
 
 
 class Share(NamedTuple):
@@ -34,15 +65,13 @@ class Share(NamedTuple):
     bounds: Interval
     """Bounds of its share in the long run. :attr:`Summary.confidence` is their confidence."""
 
-    @property
-    def is_better(self) -> bool:
-        """Whether its bounds are above its fair share."""
-        return self.bounds.low > self.fair
+    verdict: Verdict
 
     @property
-    def is_worse(self) -> bool:
-        """Whether its bounds are below its fair share."""
-        return self.bounds.high < self.fair
+    def elo(self) -> tuple[float, float, float]:
+        """The effect in Elo points, and its bounds: 0 at the fair share, 400 if the odds of a victory are tenfold."""
+        low, high = self.bounds
+        return _elo(self.won, self.fair), _elo(low, self.fair), _elo(high, self.fair)
 
 
 class EntrantResult(NamedTuple):
@@ -70,14 +99,20 @@ def _fair(seats: Sequence[int], entrant: int) -> float:
     return seats.count(entrant) / len(seats)
 
 
+_ANSWERS: Final[set[Verdict]] = {"better", "worse", "alike", "not worse"}
+
+
 class Decision:
     """Determines when it is known, for every entrant at every table, whether it wins more or less than its fair share.
 
     :param error: maximum probability that any of these answers is wrong, no matter when the games are stopped.
+    :param margin: it is also enough to know that an entrant wins at most this much less than its fair share. At a table
+        of two entrants, this applies to the first one.
     """
 
-    def __init__(self, tables: Sequence[ArenaTable], error: float) -> None:
+    def __init__(self, tables: Sequence[ArenaTable], error: float, margin: float = 0.0) -> None:
         self.error = error
+        self._margin = margin
         self._tables = tables
         self._deals = Deals(tables)
         # With two entrants, one of them wins each game that the other does not, so one answer is enough.
@@ -99,7 +134,7 @@ class Decision:
             pair = fixture.table, entrant
             if sequence := self._sequences.get(pair):
                 sequence.add([share(deal, entrant)])
-                if sequence.interval.excludes(_fair(seats, entrant)):
+                if verdict(sequence.interval, _fair(seats, entrant), self._margin) in _ANSWERS:
                     self._undecided.discard(pair)
 
     @property
@@ -120,10 +155,18 @@ class Summary:
 
     :param played: games with their fixtures, in the order of the fixtures.
     :param decision: the decision that ended the games, if their number was not fixed in advance.
+    :param margin: how much less than its fair share an entrant may win, and still be not worse.
     """
 
-    def __init__(self, plan: Plan, played: Sequence[tuple[Fixture, Game]], decision: Decision | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        played: Sequence[tuple[Fixture, Game]],
+        decision: Decision | None = None,
+        margin: float = 0.0,
+    ) -> None:
         self.plan = plan
+        self.margin = margin
         self.confidence = 1 - decision.error if decision else CONFIDENCE
         """With a decision, the probability that all bounds hold together; otherwise, the probability for each."""
         every = Deals(plan.tables)
@@ -132,7 +175,7 @@ class Summary:
             if deal := every.add(fixture, game):
                 deals[fixture.table].append(deal)
         self.shares = [
-            _share(plan.tables, table, entrant, deals[table], decision)
+            _share(plan.tables, table, entrant, deals[table], decision, margin)
             for table in sorted(deals)
             for entrant in dict.fromkeys(plan.tables[table].seats)
         ]
@@ -145,18 +188,19 @@ class Summary:
 
 
 def _share(
-    tables: Sequence[ArenaTable], table: int, entrant: int, deals: Sequence[Deal], decision: Decision | None
+    tables: Sequence[ArenaTable],
+    table: int,
+    entrant: int,
+    deals: Sequence[Deal],
+    decision: Decision | None,
+    margin: float,
 ) -> Share:
     seats = tables[table].seats
     scores = [share(deal, entrant) for deal in deals]
-    return Share(
-        table,
-        entrant,
-        len(deals) * len(seats),
-        fmean(scores),
-        _fair(seats, entrant),
-        decision.bounds(table, entrant) if decision else interval(scores, CONFIDENCE),
-    )
+    fair = _fair(seats, entrant)
+    bounds = decision.bounds(table, entrant) if decision else interval(scores, CONFIDENCE)
+    games = len(deals) * len(seats)
+    return Share(table, entrant, games, fmean(scores), fair, bounds, verdict(bounds, fair, margin))
 
 
 def _results(
@@ -215,7 +259,8 @@ def summary_text(summary: Summary) -> str:
             _percent(share.won),
             f"{100 * share.bounds.low:.1f} to {100 * share.bounds.high:.1f}",
             _percent(share.fair),
-            _result(share),
+            "{:+.0f} ({:+.0f} to {:+.0f})".format(*share.elo),
+            share.verdict,
         ]
         for share in summary.shares
     ]
@@ -239,6 +284,7 @@ def summary_text(summary: Summary) -> str:
                     "won %",
                     f"{100 * summary.confidence:g} % bounds",
                     "fair %",
+                    "Elo",
                     "result",
                 ),
                 shares,
@@ -295,16 +341,17 @@ def summary_json(summary: Summary) -> dict[str, Any]:
                 "low": round(share.bounds.low, 5),
                 "high": round(share.bounds.high, 5),
                 "fair": round(share.fair, 5),
-                "result": _result(share),
+                **{
+                    key: round(each, 1) if isfinite(each) else None
+                    for key, each in zip(("elo", "elo_low", "elo_high"), share.elo, strict=True)
+                },
+                "result": share.verdict,
             }
             for share in summary.shares
         ],
         "confidence": summary.confidence,
+        "margin": summary.margin,
     }
-
-
-def _result(share: Share) -> str:
-    return "better" if share.is_better else "worse" if share.is_worse else "open"
 
 
 def _percent(share: float) -> str:

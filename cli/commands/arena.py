@@ -49,6 +49,7 @@ Examples:
   p2pdice arena press odds --games 2000
   p2pdice arena odds 'python3 odds15.py' --rules classic --rules perudo
   p2pdice arena mind odds press --gauntlet --players 4 --until-decided
+  p2pdice arena ./new.py ./old.py --until-decided --margin 2 --games 50000
   p2pdice arena odds my_bots:Careful --games 5000 --jobs 4 --out games.ndjson
 
 \b
@@ -110,7 +111,8 @@ def arena(
         bool,
         typer.Option(
             "--until-decided",
-            help="Stop as soon as every bot is known to win more or less than its fair share.",
+            help="Stop as soon as every bot is known to win more or less than its fair share, or with --margin to"
+            " be not worse.",
         ),
     ] = False,
     error: Annotated[
@@ -124,6 +126,17 @@ def arena(
             help=f"With --until-decided: accept this chance that any answer is wrong (default: {ERROR}).",
         ),
     ] = None,
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin",
+            min=0.0,
+            max=50.0,
+            metavar="X",
+            show_default=False,
+            help="A bot that wins at most X % of the games less than its fair share is not worse.",
+        ),
+    ] = 0.0,
     move_ms: MoveOption = 2_000,
     out: Annotated[
         Path | None,
@@ -162,6 +175,8 @@ def arena(
         raise typer.BadParameter("it must be a probability, such as 0.01.", param_hint="--error")
     if error is not None and not until_decided:
         raise typer.BadParameter("it needs --until-decided.", param_hint="--error")
+    if isnan(margin):
+        raise typer.BadParameter("it must be a percentage, such as 2.", param_hint="--margin")
     if jobs is not None and cluster:
         raise typer.BadParameter("each worker of a cluster has its own processes.", param_hint="--jobs")
     if any(unicodedata.category(character) == "Cs" for character in seed):
@@ -173,7 +188,8 @@ def arena(
         open_log(home)  # the standard error of programs goes to the log, where it cannot garble the progress bar
     _try_out(plan)
     path = out or kept(_made(Home(home or settings.home).arenas), plan, is_resumed=resume)
-    decision = Decision(plan.tables, ERROR if error is None else error) if until_decided else None
+    margin /= 100
+    decision = Decision(plan.tables, ERROR if error is None else error, margin) if until_decided else None
     jobs = jobs or cores()
     with ExitStack() as stack:
         stack.enter_context(_ended_like_ctrl_c())
@@ -193,7 +209,7 @@ def arena(
         except KeyboardInterrupt:
             complain(f"The games so far are in {shown_path(path)}. The same command with --resume plays the rest.")
             raise
-    summary = Summary(plan, played, decision)
+    summary = Summary(plan, played, decision, margin)
     if as_json:
         decided = decision.is_made if decision else None
         beside = {"decided": decided, "seed": seed, "file": str(path), "faults": journal.faults.to_json(plan)}
@@ -277,8 +293,8 @@ def _told(decision: Decision, games: int) -> str:
     if not decision.is_made:
         return f"{counted(games, 'game')} did not decide everything. More --games may, with --resume."
     return (
-        f"Decided after {counted(games, 'game')}. The chance that any bot is called better or worse by mistake "
-        f"is at most {decision.error:.2%}."
+        f"Decided after {counted(games, 'game')}. The chance that any of these results is wrong is at most "
+        f"{decision.error:.2%}."
     )
 
 

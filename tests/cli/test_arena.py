@@ -436,7 +436,7 @@ class TestStandings:
             results.append((fixture, Game(fixture.number, "classic", 0, places, ({},) * size, ((1.0,),) * size, ())))
             decision.add(*results[-1])
         summary = Summary(arena, results, decision)
-        judged = [share.is_better or share.is_worse for share in summary.shares]
+        judged = [share.verdict in {"better", "worse"} for share in summary.shares]
         assert all(judged) == decision.is_made == (deals == 40)
         assert summary.confidence == 0.7
         assert "70 % bounds" in summary_text(summary)
@@ -471,6 +471,7 @@ class TestCommand:
             (["odds", "press", "--games", "1000000", "--players", "2", "--players", "3"], "too many"),
             (["odds", "press", "--error", "nan"], "it must be a probability"),
             (["odds", "press", "--error", "0.1"], "it needs --until-decided"),
+            (["odds", "press", "--margin", "nan"], "it must be a percentage"),
             (["odds", "press", "--jobs", "1", "--cluster", "local"], "each worker of a cluster has its own processes"),
             (["odds", "press", "--seed", "\udcff"], "it is not text"),
             (["odds", "press", "--out", "nowhere/games"], "nowhere is not a folder"),

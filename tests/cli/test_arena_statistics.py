@@ -15,11 +15,12 @@ from typing import Literal
 
 import pytest
 
-from cli.arena.bounds import quantile_of
+from cli.arena.bounds import interval, quantile_of
 from cli.arena.fixtures import ArenaTable, Fixture, seated
 from cli.arena.game import Game
 from cli.arena.ratings import ELO, Rating, rate
 from cli.arena.scores import POINTS, Deal, Deals, Score
+from cli.arena.standings import Decision, Verdict, verdict
 
 Luck = Literal["alike", "shared"]
 
@@ -198,3 +199,65 @@ class TestIntervals:
             independent = ELO / 2 / sqrt(2 * deals * chance * (1 - chance))
             hits += abs(own.elo - ELO * 0.35) <= quantile_of(COVERAGE) * independent
         assert hits not in plausible(TRIALS, COVERAGE)
+
+
+ERROR = 0.2
+PAIR = ArenaTable("classic", (0, 1))
+WON_BY = [Game(0, "classic", 0, ((seat,), (1 - seat,)), ({}, {}), ((), ()), ()) for seat in (0, 1)]
+"""A game of two, by its winner."""
+
+
+def scores(rng: Random, chance: float, deals: int) -> list[int]:
+    """Return how many of its two games an entrant wins in each deal, both or none."""
+    return [2 * (rng.random() < chance) for _ in range(deals)]
+
+
+def decided(victories: Sequence[int], margin: float) -> Verdict:
+    """Return what a decision says about the first of two entrants, if it may stop after any deal."""
+    decision = Decision((PAIR,), ERROR, margin)
+    for deal, wins in enumerate(victories):
+        for rotation in (0, 1):
+            winner = rotation if rotation < wins else 1 - rotation  # the first entrant sits where the rotation says
+            decision.add(Fixture(0, 0, deal, rotation), WON_BY[winner])
+        if decision.is_made:
+            break
+    return verdict(decision.bounds(0, 0), 0.5, margin)
+
+
+def decided_by(victories: Sequence[int], margin: float) -> Verdict:
+    """Decide in the wrong way: look again and again at an interval for a number of deals that was fixed in advance."""
+    for deals in range(10, len(victories) + 1, 10):
+        bounds = interval([wins / 2 for wins in victories[:deals]], 1 - ERROR)
+        if (answer := verdict(bounds, 0.5, margin)) != "open":
+            return answer
+    return "open"
+
+
+class TestDecisions:
+    """A decision is wrong at most as often as it says, and is made."""
+
+    @pytest.mark.parametrize(
+        ("chance", "margin", "wrong"),
+        [
+            (0.5, 0.0, {"better", "worse"}),
+            (0.5, 0.05, {"better", "worse"}),
+            (0.4, 0.1, {"better", "alike", "not worse"}),
+        ],
+        ids=["equals", "equals, with a margin", "worse by the margin"],
+    )
+    def test_it_is_seldom_wrong(self, chance: float, margin: float, wrong: set[Verdict]) -> None:
+        rngs = [Random(trial) for trial in range(100)]
+        errors = sum(decided(scores(rng, chance, 200), margin) in wrong for rng in rngs)
+        assert errors < plausible(100, ERROR).stop
+
+    def test_one_that_forgets_how_often_it_looks_would_be_noticed(self) -> None:
+        rngs = [Random(trial) for trial in range(100)]
+        errors = sum(decided_by(scores(rng, 0.5, 200), 0.0) != "open" for rng in rngs)
+        assert errors >= plausible(100, ERROR).stop
+
+    @pytest.mark.parametrize(
+        ("chance", "margin", "right"),
+        [(0.7, 0.0, {"better"}), (0.3, 0.1, {"worse"}), (0.5, 0.2, {"alike", "not worse"})],
+    )
+    def test_it_is_made(self, chance: float, margin: float, right: set[Verdict]) -> None:
+        assert {decided(scores(Random(trial), chance, 800), margin) for trial in range(10)} <= right
