@@ -458,8 +458,10 @@ class Checks:
         chain = machine.match.history.chain
         if message.kind is Kind.WITNESS:
             return False
-        if message.kind not in (Kind.REVEAL, Kind.OPEN) or message.step >= len(chain):
+        if message.kind not in (Kind.REVEAL, Kind.OPEN):
             return True
+        if message.step >= len(chain):  # signed before a crash that took the step, too, and given back by others
+            return self._signed.get(slot(message)) is None
         place = chain[message.step]
         witnesses = {*range(self.world.plan.players)}.difference(place.players, place.left)
         step, tip, lock = place.locks[0]
