@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from protocol.errors import LocalError
 
@@ -117,10 +117,20 @@ def read_outside(path: Path, limit: int) -> bytes:
     :raises OSError: if it cannot be read, or is a folder, a pipe or a device: opening one may block, and reading one
         may never end.
     """
+    with open_outside(path) as file:
+        return file.read(limit)
+
+
+@contextmanager
+def open_outside(path: Path) -> Iterator[BinaryIO]:
+    """Open a file from outside for reading, inside the block.
+
+    :raises OSError: as in :func:`read_outside`.
+    """
     _require_file(path, path.stat().st_mode)
     with open(os.open(path, os.O_RDONLY | _WITHOUT_WAITING), "rb") as file:
         _require_file(path, os.fstat(file.fileno()).st_mode)  # the path may lead to another file by now
-        return file.read(limit)
+        yield file
 
 
 def write_whole(path: Path, data: bytes) -> None:

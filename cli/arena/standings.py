@@ -273,9 +273,9 @@ def summary_text(summary: Summary) -> str:
     ]
     return "\n".join(
         [
-            *_markdown(("bot", "rating", "games", "won %", "fair %", "ms/move", "99th pct. ms"), standings, left=1),
+            *markdown(("bot", "rating", "games", "won %", "fair %", "ms/move", "99th pct. ms"), standings, left=1),
             "",
-            *_markdown(
+            *markdown(
                 (
                     "rules",
                     "bot",
@@ -358,7 +358,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Return a Markdown table. Its first ``left`` columns are aligned to the left, the others to the right."""
     widths = [max(3, columns(head), *(columns(row[index]) for row in rows)) for index, head in enumerate(heads)]
 

@@ -15,15 +15,17 @@ from math import comb, isnan
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from cli.arena.fixtures import EntrantError, gauntlet, named, round_robin
 from cli.arena.game import Plan
 from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
-from cli.arena.standings import Decision, Summary, summary_json, summary_text
+from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList, RatingListError, names
+from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
 from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
 from cli.bots.bot_seat import introduced
 from cli.bots.faults import trace_lines, trace_of
@@ -31,7 +33,7 @@ from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import MoveOption
 from cli.commands.judging import MOST_CORES, cores
 from cli.exits import ExitCode, Failure
-from cli.front import application
+from cli.front import JsonOption, application
 from cli.home import open_log
 from cli.output import complain, painting, say
 from cli.render import counted, escape, sentence, shown_path
@@ -51,6 +53,7 @@ Examples:
   p2pdice arena mind odds press --gauntlet --players 4 --until-decided
   p2pdice arena ./new.py ./old.py --until-decided --margin 2 --games 50000
   p2pdice arena odds my_bots:Careful --games 5000 --jobs 4 --out games.ndjson
+  p2pdice arena list games.ndjson
 
 \b
 A BOT is one of:
@@ -63,17 +66,40 @@ Each deal is played once for every rotation of the seats, with the same dice.
 Ctrl-C stops an arena. The same command with --resume continues it, even
 after a crash. Without --resume, a new arena begins, and the old one is kept.
 """
-MOST_GAMES: Final = 1_000_000
 ERROR: Final = 0.01
 """The default probability that any decision is wrong."""
 _SLICES: Final = 10
 """How many lines of progress are printed in total without a terminal."""
 
-app = application()
+LIST_EPILOG: Final = """\b
+Examples:
+  p2pdice arena list
+  p2pdice arena list monday.ndjson tuesday.ndjson --rules classic
+  p2pdice arena list arenas/*.ndjson --players 2 --json
+"""
+
+
+class ArenaGroup(TyperGroup):
+    """Parses ``arena BOT BOT`` and ``arena list FILE``: a first word that is not a subcommand is a bot."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:
+            args = ["--help"]
+        elif args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["play", *args]
+        return list(super().parse_args(ctx, args))
+
+
+app = application(cls=ArenaGroup, epilog=EPILOG)
+
+
+@app.callback()
+def arena() -> None:
+    """Let bots play each other in memory, and find out which is better."""
 
 
 @app.command(epilog=EPILOG)
-def arena(
+def play(
     ctx: typer.Context,
     bots: Annotated[list[str], typer.Argument(metavar="BOT...", help="Two or more.", show_default=False)],
     rules: Annotated[
@@ -156,12 +182,12 @@ def arena(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the standings as one JSON object.")] = False,
 ) -> None:
-    """Let bots play each other in memory, and find out which is better.
+    """Play an arena; the word play may be left out: arena BOT BOT.
 
     Nothing is sent or signed. Every bot meets every other bot, in all seats, with the same dice.
     """
-    if len(bots) < 2:
-        raise typer.BadParameter("an arena takes two bots or more.", param_hint="BOT")
+    if not 2 <= len(bots) <= MOST_BOTS:
+        raise typer.BadParameter(f"an arena takes 2 to {MOST_BOTS} bots.", param_hint="BOT")
     if out is not None and out.exists() and not resume:
         raise typer.BadParameter(
             f"{shown_path(out)} already exists. Add --resume to continue it, or name another file.",
@@ -223,6 +249,76 @@ def arena(
     if decision:
         say(_told(decision, len(played)))
     say(f"The games are in {shown_path(path)}.")
+
+
+@app.command("list", epilog=LIST_EPILOG)
+def list_ratings(
+    ctx: typer.Context,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE...]", help="Files of arenas.", show_default="those in the home"),
+    ] = None,
+    rules: Annotated[
+        list[str] | None,
+        typer.Option("--rules", metavar="R", help="Count only games with these rules; can be repeated."),
+    ] = None,
+    players: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--players", min=2, max=10, metavar="N", help="Count only games of so many players; can be repeated."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rate the bots of many arenas together.
+
+    A bot is the same in all files if it was typed in the same way: a house bot with the same version of p2pdice, a
+    command or class in the same folder. Games with equal seeds have the same dice, so they count as one observation,
+    even in different files.
+    """
+    listed = RatingList(rules or (), players or ())
+    paths = files or sorted(Home(ctx.ensure_object(Settings).home).arenas.glob("*.ndjson"))
+    for path in paths:
+        try:
+            listed.read(path)
+        except RatingListError as error:
+            raise Failure(sentence(str(error))) from None
+        except OSError as error:
+            raise Failure(f"{shown_path(path)} cannot be read: {escape(error.strerror or str(error))}.") from None
+    ratings = listed.ratings()
+    if as_json:
+        data = [
+            {
+                "bot": each.bot.text,
+                "origin": each.bot.origin,
+                "rating": round(each.rating, 3),
+                "uncertainty": round(each.uncertainty, 3),
+                "games": each.games,
+                "wins": round(each.won, 3),
+                "fair_wins": round(each.fair, 3),
+            }
+            for each in ratings
+        ]
+        counts = {"games": listed.games, "incomplete": listed.incomplete, "confidence": CONFIDENCE}
+        print(json.dumps({"bots": data, **counts}))
+        return
+    if not ratings:
+        say("There are no complete deals of such games.")
+        return
+    rows = [
+        (
+            name,
+            f"{each.rating:+.0f} ± {each.uncertainty:.0f}",
+            f"{each.games}",
+            f"{100 * each.won / each.games:.1f}",
+            f"{100 * each.fair / each.games:.1f}",
+        )
+        for name, each in zip(names(ratings), ratings, strict=True)
+    ]
+    print("\n".join(markdown(("bot", "rating", "games", "won %", "fair %"), rows, left=1)))
+    print()
+    left = f" {counted(listed.incomplete, 'game')} of incomplete deals do not count." if listed.incomplete else ""
+    say(f"{counted(listed.games, 'game')} in {counted(len(paths), 'file')}.{left}")
 
 
 def _plan(

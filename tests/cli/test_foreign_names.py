@@ -174,6 +174,8 @@ TYPED: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("random", "odds", "--games", "2", "--players", "2", "--set", "dice=1", "--out", "{folder}/arena{text}"),
         ("random", "odds", "--games", "2", "--out", "{folder}/no{text}/x"),
     ),
+    "arena play": (("{text}", "random", "--games", "2"),),
+    "arena list": (("{text}",), ("{folder}",), ("{fair}",), ("--rules", "{text}")),
     "referee": (("--players", "2", "--rules", "{rules}"), ("--players", "{text}")),
     "verify": (
         ("{proof}",),

@@ -1,0 +1,213 @@
+"""A rating list of the bots in many files of arenas, whose format docs/games.md describes. They may come from anybody.
+
+Games with equal seeds have the same dice, in whatever files they are, so they are one cluster. This also makes a file
+that is given twice, or a copy of it, no more certain than once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from cli.arena.bounds import quantile_of
+from cli.arena.fixtures import Entrant
+from cli.arena.game import Game
+from cli.arena.ratings import rate
+from cli.arena.scores import POINTS, Deal, Score
+from cli.arena.standings import CONFIDENCE
+from cli.render import escape, shown_path
+from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
+from protocol.files import open_outside
+
+MOST_GAMES: Final = 1_000_000
+"""Maximum number of games. Their results take about 250 bytes each."""
+MOST_BOTS: Final = 100
+"""Maximum number of bots. The time for their ratings grows with the cube of it."""
+LONGEST_LINE: Final = 1 << 20
+"""Bytes. A game takes about four thousand, and a few hundred thousand if bots fail in every move."""
+_LONGEST_BOT: Final = 4_096
+"""Characters."""
+
+
+class RatingListError(ValueError):
+    """The files cannot be listed. The message is a clause about one file, safe to print."""
+
+
+class ListedBot(NamedTuple):
+    """A bot of some files."""
+
+    text: str
+    """As it was typed."""
+    origin: str
+    """What else its play depends on: a house bot's version of p2pdice, or the folder of a class or command."""
+
+
+class ListedRating(NamedTuple):
+    """A line of a rating list."""
+
+    bot: ListedBot
+    rating: float
+    """In Elo points; the mean of all bots is 0."""
+    uncertainty: float
+    """Half the width of the rating's confidence interval."""
+    games: int
+    """Seats taken, in complete deals."""
+    won: float
+    """Victories; a shared one counts in part."""
+    fair: float
+    """Expected victories if all were alike."""
+
+
+class RatingList:
+    """The results of the games in some files.
+
+    :param rules: count only games with these rules, by the names that were given; all if empty.
+    :param sizes: count only games of these numbers of players; all if empty.
+    """
+
+    def __init__(self, rules: Collection[str] = (), sizes: Collection[int] = ()) -> None:
+        self.games = 0
+        """The number of games that were read."""
+        self.incomplete = 0
+        """The number of games that do not count, because their deals are not complete."""
+        self._rules = rules
+        self._sizes = sizes
+        self._bots: dict[ListedBot, int] = {}
+        self._lucks: defaultdict[bytes, list[Deal]] = defaultdict(list)
+        """Deals by a hash of the seed of their dice."""
+
+    def read(self, path: Path) -> None:
+        """Add the games of a file. An incomplete last line, which a killed arena leaves, is ignored.
+
+        :raises RatingListError: if it is not a file of games, or there are too many games or bots.
+        :raises OSError: if it cannot be read, or is no regular file.
+        """
+        arena = _Arena({})
+        with open_outside(path) as file:
+            number = 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if not line.endswith(b"\n"):
+                    if len(line) > LONGEST_LINE:
+                        raise RatingListError(f"line {number} of {shown_path(path)} is too long")
+                    break
+                try:
+                    data = json.loads(line)
+                    if isinstance(data, dict) and data.get("type") == "arena":
+                        self.incomplete += arena.left
+                        arena = _Arena(data)
+                    else:
+                        self._add(arena, data)
+                except RatingListError as error:
+                    raise RatingListError(f"line {number} of {shown_path(path)}: {error}") from None
+                except (ValueError, RecursionError):
+                    raise RatingListError(f"line {number} of {shown_path(path)} is not a game of an arena") from None
+        self.incomplete += arena.left
+
+    def _add(self, arena: _Arena, data: object) -> None:
+        game, texts, seed = _game(data)
+        if self.games == MOST_GAMES:
+            raise RatingListError(f"there are more than {MOST_GAMES:,} games")
+        self.games += 1
+        if (self._rules and game.rules not in self._rules) or (self._sizes and len(texts) not in self._sizes):
+            return
+        bots = [self._bots.setdefault(arena.bot(text), len(self._bots)) for text in texts]
+        if len(self._bots) > MOST_BOTS:
+            raise RatingListError(f"there are more than {MOST_BOTS} bots")
+        luck = blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if deal := arena.add(luck, bots, game):
+            self._lucks[luck].append(deal)
+
+    def ratings(self) -> list[ListedRating]:
+        """Return the bots in complete deals, the best first. The order of files and of games does not matter."""
+        results: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+        for deals in self._lucks.values():
+            for deal in deals:
+                games = sum(score.seats for score in deal)
+                for score in deal:
+                    own = results[score.entrant]
+                    own[0] += games * score.seats
+                    own[1] += score.points
+                    own[2] += POINTS * score.seats  # a deal has a game for each seat
+        bots = sorted(bot for bot, index in self._bots.items() if index in results)
+        if not bots:
+            return []
+        places = {self._bots[bot]: place for place, bot in enumerate(bots)}
+        lucks = (
+            [tuple(sorted(score._replace(entrant=places[score.entrant]) for score in deal)) for deal in deals]
+            for deals in self._lucks.values()
+        )
+        quantile = quantile_of(CONFIDENCE)
+        listed = [
+            ListedRating(bot, own.elo, quantile * own.standard_error, games, won / POINTS, fair / POINTS)
+            for bot, own in zip(bots, rate(lucks, len(bots)), strict=True)
+            for games, won, fair in [results[self._bots[bot]]]
+        ]
+        return sorted(listed, key=lambda each: (-each.rating, each.bot))
+
+
+class _Arena:
+    """The deals of one arena that are not complete yet.
+
+    :param heading: the first line of its file; empty if there is none.
+    """
+
+    def __init__(self, heading: dict[str, Any]) -> None:
+        self._version, self._folder = (str(heading.get(key, ""))[:_LONGEST_BOT] for key in ("p2pdice", "folder"))
+        self._numbers: set[int] = set()
+        self._begun: dict[bytes, tuple[list[int], str, list[int], Counter[int]]] = {}
+        """By luck: the bots of each deal, sorted; its rules; the numbers of its games so far; points by bot."""
+
+    @property
+    def left(self) -> int:
+        """The number of games in these deals."""
+        return sum(len(numbers) for _, _, numbers, _ in self._begun.values())
+
+    def bot(self, text: str) -> ListedBot:
+        return ListedBot(text, self._version if Entrant(text, "").kind == "house" else self._folder)
+
+    def add(self, luck: bytes, bots: Sequence[int], game: Game) -> Deal | None:
+        """Add a game, with its bots by seat; return its deal, if that is complete now."""
+        if game.number in self._numbers:
+            raise RatingListError(f"game {game.number} is there twice")
+        self._numbers.add(game.number)
+        table = sorted(bots)
+        seats, rules, numbers, points = self._begun.setdefault(luck, (table, game.rules, [], Counter()))
+        if (seats, rules) != (table, game.rules):
+            raise RatingListError(f"game {game.number} has the seed of games at another table")
+        numbers.append(game.number)
+        for seat in game.winners:
+            points[bots[seat]] += POINTS // len(game.winners)
+        if len(numbers) < len(seats):
+            return None
+        del self._begun[luck]
+        return tuple(Score(bot, seats.count(bot), points[bot]) for bot in sorted(set(seats)))
+
+
+def _game(data: object) -> tuple[Game, list[str], str]:
+    """Return a game, its bots by seat, and the seed of its dice.
+
+    :raises ValueError: if the data is anything else.
+    """
+    if not isinstance(data, dict):
+        raise ValueError("this is not an object")
+    game = Game.from_json({**data, "lines": (), "described": ()})
+    bots, seed = data.get("bots"), data.get("seed")
+    if not isinstance(bots, list) or not all(isinstance(bot, str) and len(bot) <= _LONGEST_BOT for bot in bots):
+        raise ValueError("its bots are not named")
+    if not isinstance(seed, str) or not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or len(bots) != len(game.faults):
+        raise ValueError("its seats are not those of its bots")
+    return game, bots, seed
+
+
+def names(listed: Sequence[ListedRating]) -> list[str]:
+    """Return names that are safe to print. Equal texts are followed by what makes their bots different."""
+    texts = [each.bot.text for each in listed]
+    return [
+        escape(text if texts.count(text) == 1 else f"{text} ({each.bot.origin or 'unknown'})")
+        for text, each in zip(texts, listed, strict=True)
+    ]

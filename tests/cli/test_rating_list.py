@@ -1,0 +1,207 @@
+"""A rating list counts each deal of its files once, whoever wrote them, and refuses what is no game."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from cli.arena import rating_list
+from cli.arena.rating_list import ListedRating, RatingList, RatingListError, names
+from tests.cli.conftest import Run
+
+HEADING = {"type": "arena", "version": 1, "p2pdice": "1", "folder": "/bots"}
+
+
+def deal(number: int, seats: Sequence[str], winners: Sequence[int], seed: str = "", **change: Any) -> list[Any]:
+    """Return the games of a deal, in which the winner of each rotation is named by its place in ``seats``."""
+    games = []
+    for rotation, winner in enumerate(winners):
+        bots = [*seats[rotation:], *seats[:rotation]]
+        seat = (winner - rotation) % len(seats)
+        places = [[seat], [each for each in range(len(seats)) if each != seat]]
+        empty: list[Any] = [{} for _ in seats]
+        game = {
+            "type": "game", "number": number + rotation, "bots": bots, "rules": "classic", "options": {},
+            "seed": seed or f"1 0 {number}", "leader": 0, "lines": [], "places": places,
+            "ms": [[] for _ in seats], "faults": empty, "described": [],
+        }  # fmt: skip
+        games.append(game | change)
+    return games
+
+
+def file(path: Path, *lines: Any, end: str = "\n") -> Path:
+    path.write_text("\n".join(json.dumps(line) for line in lines) + end, encoding="utf-8")
+    return path
+
+
+def deals(bots: Sequence[str], count: int, *, seed: int = 1, **change: Any) -> list[Any]:
+    """Return games in which the first bot wins two of three."""
+    rng = Random(seed)
+    return [
+        game
+        for number in range(count)
+        for game in deal(
+            len(bots) * number,
+            bots,
+            [0 if rng.random() < 2 / 3 else 1 for _ in bots],
+            f"{seed} 0 {number}",
+            **change,
+        )
+    ]
+
+
+def listed(*paths: Path, rules: Sequence[str] = (), sizes: Sequence[int] = ()) -> tuple[RatingList, list[ListedRating]]:
+    ratings = RatingList(rules, sizes)
+    for path in paths:
+        ratings.read(path)
+    return ratings, ratings.ratings()
+
+
+class TestRatings:
+    """Bots of different files are compared."""
+
+    def test_those_who_never_met_are_compared_by_those_whom_both_met(self, tmp_path: Path) -> None:
+        first = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 60))
+        second = file(tmp_path / "2", HEADING, *deals(["b:B", "c:C"], 60, seed=2))
+        _, ratings = listed(first, second)
+        assert [each.bot.text for each in ratings] == ["a:A", "b:B", "c:C"]
+        assert ratings[0].rating - ratings[1].rating == pytest.approx(120, abs=60)
+        assert sum(each.rating for each in ratings) == pytest.approx(0, abs=1e-6)
+        assert [each.games for each in ratings] == [120, 240, 120]
+        assert sum(each.won for each in ratings) == sum(each.fair for each in ratings) == 240
+
+    def test_neither_the_order_of_files_nor_that_of_games_matters(self, tmp_path: Path) -> None:
+        games = deals(["a:A", "b:B", "c:C"], 20)
+        paths = [
+            file(tmp_path / "1", HEADING, *games),
+            file(tmp_path / "2", HEADING, *deals(["c:C", "d:D"], 20, seed=2)),
+        ]
+        _, before = listed(*paths)
+        Random(1).shuffle(games)
+        file(paths[0], HEADING, *games)
+        assert listed(*reversed(paths))[1] == before
+
+    def test_a_file_that_is_given_twice_is_no_more_certain_than_once(self, tmp_path: Path) -> None:
+        path = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 300))
+        (_, once), (_, twice) = listed(path), listed(path, path)
+        assert twice[0].uncertainty == pytest.approx(once[0].uncertainty, rel=0.05)
+        other = file(tmp_path / "2", HEADING, *deals(["a:A", "b:B"], 300, seed=2))
+        assert listed(path, other)[1][0].uncertainty < 0.8 * once[0].uncertainty
+
+    def test_a_bot_is_another_one_in_another_version_or_folder(self, tmp_path: Path) -> None:
+        bots = ["odds", "./bot"]
+        headings = [HEADING, HEADING | {"p2pdice": "2"}, HEADING | {"folder": "/\x1b"}]
+        _, ratings = listed(*(file(tmp_path / f"{n}", each, *deals(bots, 9)) for n, each in enumerate(headings)))
+        assert set(names(ratings)) == {"odds (1)", "odds (2)", "./bot (/bots)", "./bot (/\\x1b)"}
+
+    def test_deals_that_are_not_complete_do_not_count(self, tmp_path: Path) -> None:
+        path = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 9)[:-1])
+        result, ratings = listed(path)
+        assert (result.games, result.incomplete, [each.games for each in ratings]) == (17, 1, [16, 16])
+        with path.open("a") as added:
+            added.write('{"type":"ga')  # the arena was killed while writing it
+        assert listed(path)[1] == ratings
+
+    def test_only_games_that_were_asked_for_count(self, tmp_path: Path) -> None:
+        path = file(
+            tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 3), HEADING, *deals(["a:A", "b:B"], 4, rules="perudo"),
+            HEADING, *deals(["a:A", "b:B", "c:C"], 5),
+        )  # fmt: skip
+        assert [each.games for each in listed(path, rules=["perudo"])[1]] == [8, 8]
+        assert [each.games for each in listed(path, sizes=[3])[1]] == [15, 15, 15]
+        assert listed(path, rules=["motes"])[1] == []
+
+
+class TestHostileFiles:
+    """Whatever a file contains, it is counted or refused in a sentence that names the line."""
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"bots": ["a:A"]}, {"bots": ["a:A", 1]}, {"bots": ["x" * 5_000, "b:B"]}, {"bots": None}, {"seed": 1},
+            {"places": [[0], [1], [2]]}, {"places": [[0, 0], [1]]}, {"number": "x"}, {"ms": None},
+            {"faults": [{"\x1b": 1}, {}]},
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_a_line_that_is_no_game_is_refused(self, tmp_path: Path, change: dict[str, Any]) -> None:
+        path = file(tmp_path / "1", HEADING, *deal(0, ["a:A", "b:B"], [0, 1]), deal(2, ["a:A", "b:B"], [0])[0] | change)
+        with pytest.raises(RatingListError, match=r"^line 4 of .* is not a game of an arena$"):
+            listed(path)
+
+    @pytest.mark.parametrize(
+        "line", ["[]", "{", "[" * 100_000, '"\\ud800"', "1e999", "\x00"], ids=lambda line: line[:9]
+    )
+    def test_garbage_is_refused(self, tmp_path: Path, line: str) -> None:
+        path = tmp_path / "1"
+        path.write_text(f"{line}\n")
+        with pytest.raises(RatingListError, match=r"^line 1 of .* is not a game of an arena$"):
+            listed(path)
+
+    @pytest.mark.parametrize(
+        ("games", "said"),
+        [
+            (deal(0, "ab", [0]) * 2, r"line 2 of .*: game 0 is there twice"),
+            (
+                deal(0, "ab", [0], "1") + deal(2, "ac", [0], "1"),
+                r"line 2 of .*: game 2 has the seed of games at another",
+            ),
+            (deals("ab", 4), r"line 7 of .*: there are more than 6 games"),
+            (deals("abc", 1) + deals("de", 1, seed=2), r"line 4 of .*: there are more than 3 bots"),
+        ],
+        ids=["twice", "another table", "many games", "many bots"],
+    )
+    def test_absurd_files_are_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, games: list[Any], said: str
+    ) -> None:
+        monkeypatch.setattr(rating_list, "MOST_GAMES", 6)
+        monkeypatch.setattr(rating_list, "MOST_BOTS", 3)
+        with pytest.raises(RatingListError, match=said):
+            listed(file(tmp_path / "1", *games))
+
+    def test_a_line_without_an_end_is_not_read_into_memory(self, tmp_path: Path) -> None:
+        path = tmp_path / "1"
+        path.write_bytes(b" " * (rating_list.LONGEST_LINE + 1))
+        with pytest.raises(RatingListError, match=r"^line 1 of .* is too long$"):
+            listed(path)
+
+
+class TestCommand:
+    """The command lists the files of arenas."""
+
+    def test_it_rates_the_arenas_of_the_home(self, here: Run) -> None:
+        for bots in (("random", "odds"), ("odds", "press")):
+            assert here("arena", *bots, "--games", "4", "--jobs", "1", "--set", "dice=1").returncode == 0
+        data = json.loads(here("arena", "list", "--json").stdout)
+        assert ({each["bot"] for each in data["bots"]}, data["games"]) == ({"random", "odds", "press"}, 8)
+        assert {each["bot"]: each["games"] for each in data["bots"]}["odds"] == 8
+
+    def test_it_prints_a_table(self, here: Run, tmp_path: Path) -> None:
+        path = file(tmp_path / "1", HEADING, *deals(["a:A|", "b:B"], 9))
+        lines = here("arena", "list", str(path)).stdout.splitlines()
+        assert lines[0].replace(" ", "") == "|bot|rating|games|won%|fair%|"
+        assert lines[2].startswith("| a:A/ |")
+        assert lines[-1] == "18 games in one file."
+
+    @pytest.mark.parametrize(
+        ("content", "said"), [(None, "cannot be read"), ("x\n", "Line 1 of"), ("", "There are no complete deals")]
+    )
+    def test_what_it_cannot_list_is_told_in_a_sentence(
+        self, here: Run, tmp_path: Path, content: str | None, said: str
+    ) -> None:
+        path = tmp_path / "1"
+        if content is not None:
+            path.write_text(content)
+        done = here("arena", "list", str(path))
+        assert done.returncode == (0 if content == "" else 1)
+        assert said in " ".join((done.stdout + done.stderr).split())
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such file")
+    def test_a_device_is_not_read(self, here: Run) -> None:
+        assert "cannot be read" in here("arena", "list", "/dev/zero").stderr
