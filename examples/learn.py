@@ -14,19 +14,20 @@ from collections import defaultdict
 from typing import Any
 
 from p2pdice.environment import LiarsDice
+from p2pdice.observations import Layout
 
 FACES = range(1, 7)
 Situation = tuple[bool, int]
 """Whether a move is a call, and its number in quarters of a die, cut off where all is clear."""
 
 
-def situations(observation: dict[str, Any], players: int, most: int) -> dict[int, Situation]:
+def situations(observation: dict[str, Any], at: Layout) -> dict[int, Situation]:
     """Return the situation of each legal action."""
     seen, mask = observation["observation"].tolist(), observation["action_mask"]
-    dice = [round(share * most) for share in seen[6 : 6 + players]]
-    hand = {face: round(seen[face - 1] * dice[0]) for face in FACES}
+    dice = [round(share * at.cup) for share in seen[at.dice : at.dice + at.players]]
+    hand = {face: round(seen[at.hand + face - 1] * dice[0]) for face in FACES}
     hidden = sum(dice[1:])
-    bid = seen[6 + players : 13 + players]
+    bid = seen[at.standing : at.standing + 7]
     # Behind the quantity each face has its own place.
     standing = (round(bid[0] * sum(dice)), bid.index(1.0, 1)) if bid[0] else None
 
@@ -79,7 +80,7 @@ def play(env: LiarsDice, learner: Learner, seed: int) -> float:
         if terminated or truncated:
             env.step(None)
         elif agent == own:
-            env.step(learner.act(situations(observation, 2, 5)))
+            env.step(learner.act(situations(observation, env.layout)))
         else:
             env.step(learner.rng.choice(observation["action_mask"].nonzero()[0].tolist()))
     return reward

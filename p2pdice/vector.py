@@ -2,6 +2,11 @@
 
 Requires numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdice.engine`. Raises come from
 :mod:`p2pdice.bidding`; the rest is reimplemented for arrays, and a test compares both on the same dice and moves.
+:mod:`p2pdice.observations` adds what the players see.
+
+Some rules do not fit. With ``raise=either`` no bid may be repeated in a round, so the legal bids on a face are not one
+range, as :meth:`Matches.bids` returns it. With sides or motes other players decide between a call and the showdown, one
+after the other, so a step of all matches would seldom make a bid. Those rules are left to the engine.
 
 >>> from p2pdice.rulesets import PRESETS
 >>> matches = Matches(PRESETS["classic"], players=4, count=1000)
@@ -15,9 +20,8 @@ Requires numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +29,7 @@ from numpy.typing import NDArray
 from p2pdice.bidding import LAST_EXACT_ROUND, raises
 from p2pdice.counting import COUNTINGS, NOTHING_WILD
 from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
-from p2pdice.moves import EXACT, FACES, LIAR, MAX_QUANTITY, Bid, Move
+from p2pdice.moves import EXACT, FACES, LIAR, MAX_QUANTITY, SIDES, Bid, Move
 from p2pdice.rulesets import MAX_CUP, PRESETS, Ruleset
 from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
 
@@ -35,12 +39,14 @@ Flags = NDArray[np.bool_]
 
 CALL_LIAR: Final = 0
 CALL_EXACT: Final = 1
-_CALLS: Final[dict[int, Move]] = {CALL_LIAR: LIAR, CALL_EXACT: EXACT}
+_WORDS: Final[dict[int, Move]] = {CALL_LIAR: LIAR, CALL_EXACT: EXACT, 2: SIDES[0], 3: SIDES[1]}
+_NUMBERS: Final = {move: number for number, move in _WORDS.items()}
 _FACES: Final = len(FACES)
 
 
 def encode(move: Move) -> int:
-    """Return the number of a move: 0 for liar, 1 for exact, ``6 * quantity + face - 1`` for a bid.
+    """Return the number of a move: 0 for liar, 1 for exact, 2 and 3 for the sides of accuser and accused, and
+    ``6 * quantity + face - 1`` for a bid.
 
     >>> encode(Bid(3, 5)), decode(22)
     (22, Bid(quantity=3, face=5))
@@ -49,8 +55,8 @@ def encode(move: Move) -> int:
     """
     if isinstance(move, Bid):
         return _FACES * move.quantity + move.face - 1
-    if move in (LIAR, EXACT):
-        return CALL_LIAR if move == LIAR else CALL_EXACT
+    if move in _NUMBERS:
+        return _NUMBERS[move]
     raise UnexpectedInput(f"{move} is not a move of these rules")
 
 
@@ -61,14 +67,9 @@ def decode(number: int) -> Move:
     """
     if number >= _FACES:
         return Bid(number // _FACES, number % _FACES + 1)
-    if number not in _CALLS:
+    if number not in _WORDS:
         raise UnexpectedInput(f"no move has the number {number}")
-    return _CALLS[number]
-
-
-def array(values: Sequence[float], kind: str) -> NDArray[Any]:
-    """Return ``values`` as a numpy array of this type, so that :mod:`p2pdice.environment` need not import numpy."""
-    return np.array(values, kind)
+    return _WORDS[number]
 
 
 def is_supported(ruleset: Ruleset) -> bool:
@@ -329,34 +330,19 @@ class Matches:
         self.is_over[called] = over
         self.awaits_dice[called] = ~over
 
-    def take(self, kept: Flags | NDArray[np.intp]) -> Matches:
+    def take(self, kept: Flags | NDArray[np.intp]) -> Self:
         """Return some of these matches in the order of ``kept``, for example those that are not over."""
-        taken = object.__new__(Matches)
+        taken = object.__new__(type(self))
         for name, value in vars(self).items():
-            setattr(taken, name, value[kept] if name in _BY_MATCH else value)
+            setattr(taken, name, value if name in _SHARED else value[kept])
         taken._every = np.arange(len(taken.turn))
         return taken
 
 
-_BY_MATCH: Final = frozenset(
-    (
-        "dice",
-        "leader",
-        "turn",
-        "round",
-        "quantity",
-        "face",
-        "bidder",
-        "opened_on_ones",
-        "palifico",
-        "awaits_dice",
-        "is_over",
-        "hands",
-        "out_in",
-        "_dropped",
-        "_live",
-    )
+_SHARED: Final = frozenset(
+    ("ruleset", "players", "layout", "_countings", "_weights", "_order", "_next", "_seats", "_every")
 )
+"""The attributes that are the same for all matches."""
 
 
 @cache
