@@ -180,10 +180,11 @@ RELAY: Final = 0.5
 """Seconds from a majority of ABSENTs to the CLOSE that builds on it, and the patience with a convicted player. In this
 time the votes reach all connected players, so an equivocating voter is found out before anything is decided."""
 IDS_PER_SLOT: Final = 2
-"""Different messages kept per author and slot, or per author, voting round and kind of vote. Two prove equivocation."""
+"""Different messages kept per author and slot, or per author, voting round and kind of vote, whatever others do. Two
+prove equivocation."""
 BRANCHES_PER_SLOT: Final = 12
-"""Different messages kept per author and slot if somebody has signed a message behind them. Each of nine other players
-may have received a different one."""
+"""The same if somebody else supports the later ones: has signed a message after them or named them in a vote, or voted
+for the same value. Each of nine other players may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
 VOTE_ROUNDS: Final = 3

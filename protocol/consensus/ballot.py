@@ -134,13 +134,13 @@ class Ballot:
         self._convicted = set(convicted)
         self._judged_at: set[bytes] = set()
         self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
-        """By (round, author, is_close): at most two votes each."""
+        """By (round, author, is_close)."""
         self._late: dict[tuple[int, bool], tuple[int, int, bool]] = {}
         """The slot of the last late vote, by author and kind. They are kept: a decision may arrive after its round."""
         self._polkas: set[tuple[int, VoteValue]] = set()
         """All polkas found so far: a later ABSENT may name one whose votes have been dropped."""
-        self._named: set[bytes] = set()
-        """The tips and message ids that votes name."""
+        self._named: dict[bytes, set[int]] = {}
+        """The tips and message ids that votes name, with the voters."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
         self.has_voted = False
@@ -148,23 +148,23 @@ class Ballot:
 
     # Taking messages
 
-    def take(self, signed: Signed, *, is_mine: bool = False) -> Outcome:
+    def take(self, signed: Signed, *, is_kept: bool = False) -> Outcome:
         """Take a message whose signature is valid: a message of a step, or a vote on this root.
 
         If the message contradicts an earlier one, the caller must convict the author first.
 
-        :param is_mine: whether this node signed the message.
+        :param is_kept: whether this node signed or stored the message, which exempts it from the limits.
         :raises RejectedMessageError: if the message does not belong here; nothing changes.
         :raises MisconductError: if the message proves that its author broke a rule; nothing changes.
         """
         if signed.message.kind in VOTES:
-            return self._take_vote(read_vote(signed))
-        outcome = self.branches.take(signed, self._named, is_mine=is_mine)
+            return self._take_vote(read_vote(signed), is_kept=is_kept)
+        outcome = self.branches.take(signed, self._named, is_kept=is_kept)
         if outcome is Outcome.ADDED:
             self._changed()
         return outcome
 
-    def _take_vote(self, vote: Vote) -> Outcome:
+    def _take_vote(self, vote: Vote, *, is_kept: bool) -> Outcome:
         root = self.root
         if vote.root != root.tip or root.step == 0 or vote.author not in root.base or vote.author in root.left:
             return Outcome.FOREIGN
@@ -172,8 +172,10 @@ class Ballot:
         known = self._votes.get(slot, ())
         if any(vote[:-1] == each[:-1] for each in known):
             return Outcome.DUPLICATE
-        if len(known) >= limits.IDS_PER_SLOT:
-            return Outcome.SURPLUS
+        if len(known) >= limits.IDS_PER_SLOT and not is_kept:
+            others = (each.value for each in self.votes() if each.author != vote.author)
+            if vote.value is None or vote.value not in others or len(known) >= limits.BRANCHES_PER_SLOT:
+                return Outcome.SURPLUS
         is_late = vote.round < self.round - 1
         if is_late:
             self._late[vote.author, vote.is_close] = slot
@@ -181,9 +183,12 @@ class Ballot:
         self.has_voted = self.has_voted or vote.author == self.me
         self._changed()
         self._forget()
-        values = {each.value for each in self.votes() if each.value is not None}
-        ids = (entry for value in values if not isinstance(value.entries, bytes) for entry in value.entries)
-        self._named = {value.tip for value in values}.union(ids)
+        self._named = {}
+        for each in self.votes():
+            if each.value is not None:
+                entries = () if isinstance(each.value.entries, bytes) else each.value.entries
+                for name in (each.value.tip, *entries):
+                    self._named.setdefault(name, set()).add(each.author)
         return Outcome.LATE if is_late else Outcome.ADDED
 
     def grow(self) -> list[Signed]:

@@ -4,8 +4,9 @@ As long as nobody has signed two messages for one slot, the tree is a line. If s
 each message, provided that somebody has signed something after it. The node follows the branch with the most signers
 (:meth:`Branches.line`). SPEC.md, §6 has the rules.
 
-Memory is bounded. Each slot keeps its first two messages, and further ones only if a vote names them or a message here
-was signed after them. Messages whose tip is unknown are kept for a limited number of slots per author.
+Memory is bounded. Each slot keeps its first two messages, and further ones only if somebody other than their author
+has named them in a vote or signed a message after them. Messages whose tip is unknown are kept for a limited number of
+slots per author.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import islice, product
+from types import MappingProxyType
 from typing import Protocol
 
 from protocol import limits
 from protocol.consensus.position import FORMED, Position
 from protocol.wire.messages import Signed
+
+Names = Mapping[bytes, Collection[int]]
+"""The tips and message ids that votes name, with the voters."""
 
 
 class Outcome(Enum):
@@ -32,7 +37,8 @@ class Outcome(Enum):
     FOREIGN = "foreign"
     """The message belongs to another history of this match."""
     SURPLUS = "surplus"
-    """A third message for one slot, which nobody has signed after. If somebody does, the node requests it again."""
+    """A third message for one slot, or a third vote of a round, that nobody else supports. If somebody does, the node
+    requests it again."""
 
 
 class Folding(Protocol):
@@ -75,18 +81,18 @@ class Branches:
 
     # Taking messages
 
-    def take(self, signed: Signed, named: Collection[bytes] = (), *, is_mine: bool = False) -> Outcome:
+    def take(self, signed: Signed, named: Names = MappingProxyType({}), *, is_kept: bool = False) -> Outcome:
         """Take a message, other than a vote, whose signature is valid.
 
-        :param named: the tips and message ids that votes name.
-        :param is_mine: whether this node signed the message; its own messages are exempt from the limits.
+        :param named: the tips and message ids that votes name, with the voters.
+        :param is_kept: whether this node signed or stored the message, which exempts it from the limits.
         :raises RejectedMessageError: if the message does not belong here; nothing changes.
         :raises MisconductError: if the message proves that its author broke a rule; nothing changes.
         """
         message = signed.message
         position = self.positions.get(message.tip)
         if position is None:
-            return self.keep_for_later(signed, is_mine=is_mine)
+            return self.keep_for_later(signed, is_kept=is_kept)
         if position.step != message.step:
             return Outcome.FOREIGN
         slots = self.messages[message.tip]
@@ -94,35 +100,36 @@ class Branches:
         if any(each.id == signed.id for each in known):
             return Outcome.DUPLICATE
         self._folding.judge(position, signed)
-        if len(known) >= limits.IDS_PER_SLOT and not is_mine:
-            is_named = signed.id in named or not self._wanted(named).isdisjoint(self._tips(position, signed))
-            if not is_named or len(known) >= limits.BRANCHES_PER_SLOT:
+        if len(known) >= limits.IDS_PER_SLOT and not is_kept:
+            wanted = self._wanted(named, message.author)
+            is_supported = signed.id in wanted or not wanted.isdisjoint(self._tips(position, signed))
+            if not is_supported or len(known) >= limits.BRANCHES_PER_SLOT:
                 return Outcome.SURPLUS
         slots[message.author] = (*known, signed)
         if known:
             self._ends[message.tip] = None
         return Outcome.ADDED
 
-    def keep_for_later(self, signed: Signed, *, is_mine: bool = False) -> Outcome:
+    def keep_for_later(self, signed: Signed, *, is_kept: bool = False) -> Outcome:
         """Keep a message whose step is not known yet; if the author has too many, drop the one for the latest step."""
         message = signed.message
         if message.step <= self.root.step:
             return Outcome.FOREIGN
         kept = self.later.setdefault(message.author, {})
         kept.setdefault((message.step, message.tip, message.kind), signed)
-        if len(kept) > limits.FUTURE_PER_AUTHOR and not is_mine:  # the latest step will need its message last
+        if len(kept) > limits.FUTURE_PER_AUTHOR and not is_kept:  # the latest step will need its message last
             del kept[max(kept)]
         return Outcome.FUTURE
 
-    def grow(self, named: Collection[bytes] = ()) -> Iterator[Signed]:
+    def grow(self, named: Names = MappingProxyType({})) -> Iterator[Signed]:
         """Close steps as far as messages allow. Yield kept messages for steps now known: take them again.
 
-        :param named: the tips and message ids that votes name.
+        :param named: the tips and message ids that votes name, with the voters.
         """
         for tip in list(self._ends):
             yield from self._grow(self.positions[tip], named)
 
-    def _grow(self, position: Position, named: Collection[bytes]) -> Iterator[Signed]:
+    def _grow(self, position: Position, named: Names) -> Iterator[Signed]:
         if position.is_boundary or not self.is_full(position):
             return
         slots, children = self.messages[position.tip], self._children.setdefault(position.tip, [])
@@ -162,8 +169,11 @@ class Branches:
             return set()
         return {self._folding.tip_after(position, entries) for entries in self._closings(position, slots)}
 
-    def _wanted(self, named: Collection[bytes]) -> set[bytes]:
-        return {slot[1] for kept in self.later.values() for slot in kept}.union(named)
+    def _wanted(self, named: Names, unless: int | None = None) -> set[bytes]:
+        """Return what anybody but one author has signed a message after, or names in a vote. Otherwise a liar who
+        supports their own messages would leave no room for the one that everybody else holds."""
+        wanted = {slot[1] for author, kept in self.later.items() if author != unless for slot in kept}
+        return wanted.union(name for name, voters in named.items() if any(voter != unless for voter in voters))
 
     # Queries
 

@@ -93,6 +93,8 @@ class Replica:
         self._stored_votes: set[bytes] = set()
         """The ids of the stored votes on this root."""
         self._is_settled = True
+        self._is_loading = False
+        """Whether the messages come from this node's store."""
         self._silent_at_lock: frozenset[int] = frozenset()
         """The players who had not signed the LOCK that votes have just closed."""
 
@@ -148,6 +150,7 @@ class Replica:
         :raises RejectedMessageError: if a message does not belong to this match.
         """
         votes = set()
+        self._is_loading = True
         for signed in messages:
             self.history.check_signature(signed)
             with suppress(RejectedMessageError):  # half of a proof, or a vote that nothing depends on any more
@@ -155,6 +158,7 @@ class Replica:
             self.settle()
             if signed.message.kind in VOTES:
                 votes.add(signed.id)
+        self._is_loading = False
         self._stored_votes = votes
         self.news.clear()
 
@@ -210,7 +214,7 @@ class Replica:
                 outcome = history.weigh(signed)
             else:
                 signed = history.check_signature(signed)
-                outcome = self.ballot.take(signed, is_mine=message.author == self.me)
+                outcome = self.ballot.take(signed, is_kept=self._is_loading or message.author == self.me)
                 if outcome is Outcome.ADDED:
                     if self._is_settled and self._leaves_open(message):
                         history.held[message.author] = signed
@@ -250,7 +254,7 @@ class Replica:
             if len(kept) > limits.FUTURE_PER_AUTHOR:
                 del kept[max(kept)]
             return Outcome.FUTURE
-        outcome = self.ballot.take(signed)
+        outcome = self.ballot.take(signed, is_kept=self._is_loading)
         if outcome is Outcome.FOREIGN:
             self._put_aside(signed)
             raise RejectedMessageError("a vote by a player who may not vote on this root")

@@ -81,7 +81,7 @@ class Table:
 
     def give(self, *messages: Signed) -> Outcome:
         for signed in messages:
-            outcome = self.ballot.take(signed, is_mine=signed.message.author == self.ballot.me)
+            outcome = self.ballot.take(signed, is_kept=signed.message.author == self.ballot.me)
             while again := self.ballot.grow():
                 self.give(*again)
         return outcome
@@ -486,19 +486,48 @@ def test_a_third_message_is_kept_only_if_somebody_has_signed_behind_it() -> None
     assert table.ballot.line[-1].tip == behind(table, 2).tip
 
 
+def test_authors_who_support_their_own_messages_leave_room_for_one_that_others_support() -> None:
+    table = branching()
+    root, junk = table.play.root, range(limits.BRANCHES_PER_SLOT)
+    for which in junk:
+        place = behind(table, which)
+        table.give(said(place, 0))
+        table.absents(VoteValue(root.step, root.tip, (said(root, 0, which=which).id,)), 0, number=which % 2)
+    kept = [table.give(said(root, 0, which=which)) for which in junk]
+    assert kept.count(Outcome.ADDED) == limits.IDS_PER_SLOT
+    held = said(root, 0, which=len(junk))
+    table.give(said(behind(table, len(junk)), 2))
+    assert table.give(held) is Outcome.ADDED
+    assert table.ballot.line[-1].tip == behind(table, len(junk)).tip
+
+
+def test_a_third_close_is_taken_if_somebody_else_has_voted_for_its_value() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
+    value, other = table.value(0), VoteValue(9, bytes(32), (b"",))
+    table.closes(None, 0)
+    table.closes(other, 0)
+    third = Vote(table.play.root.tip, 0, True, 0, value)
+    assert table.vote(third) is Outcome.SURPLUS
+    table.absents(value, 1, 2, 3)
+    table.closes(value, 1, 2)
+    assert table.ballot.closed is None
+    assert table.vote(third) is Outcome.ADDED
+    assert table.ballot.closed is not None
+
+
 def test_what_closes_a_step_is_found_behind_more_branches_than_are_looked_at() -> None:
     """Liars sign further messages for the step, which come before the one that a branch was folded with."""
     authors = range(4)
     play = Play((Kind.COMMIT, authors), (Kind.LOCK, authors), base=authors)
     branches = Branches(play.root, play)
     signed = [[said(play.root, author, which=which) for which in range(12)] for author in authors]
-    named = {each.id for slot in signed for each in slot}
+    named = {each.id: {9} for slot in signed for each in slot}
     chosen = [slot[1] for slot in signed]
     tip = play.tip_after(play.root, dict(enumerate(chosen)))
     for which in range(12):
         for slot in signed:
             assert branches.take(slot[which], named) is Outcome.ADDED
-        assert not [*branches.grow({tip})]
+        assert not [*branches.grow({tip: {9}})]
     choices = itertools.product(*branches.messages[play.root.tip].values())
     assert tuple(chosen) not in itertools.islice(choices, limits.BRANCHINGS)
     assert branches.between(branches.positions[tip]) == chosen

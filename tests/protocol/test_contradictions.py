@@ -341,6 +341,25 @@ def test_a_third_message_closes_a_step_that_others_have_closed_with_it() -> None
     assert node.position.tip == other.position.tip
 
 
+def test_a_restarted_node_follows_the_third_message_with_which_it_had_closed_a_step() -> None:
+    """What showed that the message was needed is stored behind it, or not at all."""
+    step = target("COMMIT")
+    author = step.owed[-1]
+    node, restarted = Node(step.step), Node(step.step)
+    node.fill(but=author)
+    for which in (0, 1, 2):
+        other = Node(step.step)
+        other.fill(but=author)
+        other.give(said(step, author, *due(step, author, which)))
+        if which == 2:
+            node.give(said(other.position, step.owed[0], *due(other.position, step.owed[0])))
+        node.give(said(step, author, *due(step, author, which)))
+    assert node.position.tip == other.position.tip
+    restarted.replica = Replica(world().data, None)
+    restarted.replica.take_stored(node.kept)
+    assert restarted.position.tip == other.position.tip
+
+
 def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> None:
     step = target("MOVE")
     author = step.owed[-1]

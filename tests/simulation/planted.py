@@ -227,8 +227,8 @@ def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[N
     """A message that comes twice counts as two messages for one slot."""
     take = Ballot.take
 
-    def bad(ballot: Ballot, signed: Signed, *, is_mine: bool = False) -> Outcome:
-        outcome = take(ballot, signed, is_mine=is_mine)
+    def bad(ballot: Ballot, signed: Signed, *, is_kept: bool = False) -> Outcome:
+        outcome = take(ballot, signed, is_kept=is_kept)
         if outcome is Outcome.DUPLICATE:
             plant.runs()
             message = signed.message
@@ -297,7 +297,7 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
 def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
     """All messages for later steps are kept, however many."""
 
-    def bad(branches: Branches, signed: Signed, *, is_mine: bool = False) -> Outcome:
+    def bad(branches: Branches, signed: Signed, *, is_kept: bool = False) -> Outcome:
         message = signed.message
         kept = branches.later.setdefault(message.author, {})
         kept.setdefault((message.step, message.tip, message.kind), signed)

@@ -408,7 +408,7 @@ class Node:
                 self.stored |= proof
         self.said += (number,)
         self.known |= 1 << number
-        self.ballot.take(signed, is_mine=True)
+        self.ballot.take(signed, is_kept=True)
 
     def _proofs(self) -> dict[int, int]:
         """Return by each proven cheat two of their messages that are here and prove it, as bits."""
@@ -493,7 +493,7 @@ class Node:
         votes.sort(key=lambda each: (each[0].round, not each[0].is_close))
         for number in (*bits(self.known & ~table.is_vote), *(number for _, number in votes)):
             if table.messages[number].message.step >= root.step:
-                self.ballot.take(table.messages[number], is_mine=number in self.said)
+                self.ballot.take(table.messages[number], is_kept=bool(self.stored >> number & 1))
                 self._grow()  # as from a store: of a step that is not known yet one message of each author is kept
 
     def crash(self) -> None:
