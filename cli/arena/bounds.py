@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import inf, log, log1p, sqrt
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from math import exp, log, log1p, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import Final, NamedTuple
 
+_STAKES: Final = tuple(0.99 / 2**halving for halving in range(8))
+"""Shares of their capital that gamblers bet. Large ones find large differences soon, small ones find small ones."""
+_STEP: Final = 1e-9
+"""Precision of a bound."""
 _NARROWEST: Final = 200
 """Number of deals of a typical decision."""
 
@@ -64,36 +69,64 @@ def interval(scores: list[float], confidence: float) -> Interval:
 class ConfidenceSequence:
     """Bounds that hold after all deals at once, so games may stop after any deal, as soon as the bounds are decisive.
 
-    Source: the predictable plug-in empirical Bernstein confidence sequence of Waudby-Smith and Ramdas, "Estimating
-    means of bounded random variables by betting" (2023), theorem 2. It holds for every distribution on [0, 1].
+    For each possible mean, a gambler bets that the true mean is higher, at odds that are fair if it is not. The
+    gambler's capital then exceeds 2 / ``error`` with a probability of at most ``error`` / 2 (Ville 1939), so a mean at
+    which it does is too low. Another gambler finds the means that are too high. Source: the hedged capital process of
+    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (2023), with the initial capital
+    divided between several constant bets (their diversified Kelly betting). It holds for every distribution on [0, 1].
 
     :param error: maximum probability that the mean is ever outside the bounds.
+    :param watched: means to which the true one is compared after each deal.
     """
 
-    def __init__(self, error: float) -> None:
-        self._log = log(2 / error)
-        self._count = 0
-        self._sum = 0.0
-        self._squares = 0.0
-        self._weights = 0.0
-        self._weighted = 0.0
-        self._spread = 0.0
-        self.interval = Interval(-inf, inf)
-        """The current bounds. They never widen: all bounds hold at once, so their intersection does, too."""
+    def __init__(self, error: float, watched: Collection[float]) -> None:
+        self.known = Interval(0.0, 1.0)
+        """The bounds as far as they exclude watched means. They never widen, because they hold at all times."""
+        self._enough = log(2 / error)
+        self._watched = watched
+        self._counts: Counter[float] = Counter()
 
-    def add(self, scores: Iterable[float]) -> None:
-        """Add the scores of further deals, in their order."""
-        for score in scores:
-            count = self._count + 1
-            variance = (0.25 + self._squares) / count
-            weight = min(0.5, sqrt(2 * self._log / (variance * count * log1p(count))))
-            before = (0.5 + self._sum) / count
-            self._spread += (score - before) ** 2 * (-log1p(-weight) - weight)
-            self._weighted += weight * score
-            self._weights += weight
-            self._sum += score
-            self._squares += (score - (0.5 + self._sum) / (count + 1)) ** 2
-            self._count = count
-            centre, radius = self._weighted / self._weights, (self._log + self._spread) / self._weights
-            low, high = self.interval
-            self.interval = Interval(max(low, 0.0, centre - radius), min(high, 1.0, centre + radius))
+    def add(self, score: float) -> None:
+        """Add the score of a further deal."""
+        self._counts[score] += 1
+        low, high = self.known
+        for mean in self._watched:
+            # The bound is a step beyond the mean, so that it still excludes the mean after rounding.
+            if low < mean + _STEP < 1 and self._is_too_low(mean + _STEP):
+                low = mean + _STEP
+            if 0 < mean - _STEP < high and self._is_too_high(mean - _STEP):
+                high = mean - _STEP
+        self.known = Interval(low, high)
+
+    @property
+    def interval(self) -> Interval:
+        """The current bounds, at most as wide as the known ones."""
+        low, high = self.known
+        if not self._counts:
+            return self.known
+        mean = sum(score * count for score, count in self._counts.items()) / self._counts.total()
+        return Interval(_edge(self._is_too_low, low, max(low, mean)), _edge(self._is_too_high, high, min(high, mean)))
+
+    def _is_too_low(self, mean: float) -> bool:
+        return _log_capital(self._counts, mean) >= self._enough
+
+    def _is_too_high(self, mean: float) -> bool:
+        return _log_capital({1 - score: count for score, count in self._counts.items()}, 1 - mean) >= self._enough
+
+
+def _log_capital(counts: Mapping[float, int], mean: float) -> float:
+    """Return the logarithm of the capital of who bets against a mean, for each unit of the initial capital."""
+    logs = [sum(count * log1p(stake * (score / mean - 1)) for score, count in counts.items()) for stake in _STAKES]
+    largest = max(logs)
+    return largest + log(sum(exp(each - largest) for each in logs) / len(logs))
+
+
+def _edge(is_outside: Callable[[float], bool], outer: float, inner: float) -> float:
+    """Return the last mean on the way from ``outer`` to ``inner`` that is outside, by bisection; at least ``outer``."""
+    while abs(inner - outer) > _STEP:
+        middle = (outer + inner) / 2
+        if is_outside(middle):
+            outer = middle
+        else:
+            inner = middle
+    return outer

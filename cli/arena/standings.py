@@ -121,7 +121,11 @@ class Decision:
             for index, table in enumerate(tables)
             for entrant in dict.fromkeys(table.seats[:1] if len(set(table.seats)) == 2 else table.seats)
         ]
-        self._sequences = {pair: ConfidenceSequence(error / len(pairs)) for pair in pairs}
+        self._sequences = {}
+        for table, entrant in pairs:
+            fair = _fair(tables[table].seats, entrant)
+            watched = {fair - margin, fair, fair + margin}
+            self._sequences[table, entrant] = ConfidenceSequence(error / len(pairs), sorted(watched))
         self._undecided = set(pairs)
 
     def add(self, fixture: Fixture, game: Game) -> None:
@@ -133,8 +137,8 @@ class Decision:
         for entrant in set(seats):
             pair = fixture.table, entrant
             if sequence := self._sequences.get(pair):
-                sequence.add([share(deal, entrant)])
-                if verdict(sequence.interval, _fair(seats, entrant), self._margin) in _ANSWERS:
+                sequence.add(share(deal, entrant))
+                if verdict(sequence.known, _fair(seats, entrant), self._margin) in _ANSWERS:
                     self._undecided.discard(pair)
 
     @property

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
-from math import log
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -647,21 +646,40 @@ class TestConfidence:
     @settings(max_examples=30, deadline=None)
     @given(st.integers(0, 2**32), st.sampled_from([0.1, 0.25, 0.5]))
     def test_the_mean_stays_inside_at_every_deal(self, seed: int, mean: float) -> None:
-        rng, bounds = Random(seed), ConfidenceSequence(1e-6)
+        rng, bounds = Random(seed), ConfidenceSequence(1e-6, [mean])
         for _ in range(300):
-            bounds.add([float(rng.random() < mean)])
-            assert not bounds.interval.excludes(mean)
+            bounds.add(float(rng.random() < mean))
+            assert not bounds.known.excludes(mean)
+        assert not bounds.interval.excludes(mean)
 
     def test_the_bounds_of_ten_deals_that_were_won_are_those_of_the_theorem(self) -> None:
-        bounds = ConfidenceSequence(0.1)
-        bounds.add([1.0] * 10)  # each with the weight 1/2, after a guess of 1 - 1/(2n)
-        spread = (log(2) - 1 / 2) * sum((1 / (2 * deal)) ** 2 for deal in range(1, 11))
-        assert tuple(bounds.interval) == pytest.approx((1 - (log(2 / 0.1) + spread) / 5, 1.0))
+        bounds = ConfidenceSequence(0.1, [])
+        for _ in range(10):
+            bounds.add(1.0)
+        low, high = bounds.interval  # each eighth of the capital is multiplied in each of ten bets
+        capital = sum((1 + 0.99 / 2**halving * (1 / low - 1)) ** 10 for halving in range(8)) / 8
+        assert (capital, high) == (pytest.approx(2 / 0.1), 1.0)
+
+    def test_bounds_of_scores_and_of_their_opposites_are_opposite(self) -> None:
+        rng, bounds, opposite = Random(1), ConfidenceSequence(0.1, [0.3]), ConfidenceSequence(0.1, [0.7])
+        for _ in range(100):
+            score = rng.choice([0.0, 0.25, 0.5, 1.0])
+            bounds.add(score)
+            opposite.add(1 - score)
+        assert bounds.interval == pytest.approx((1 - opposite.interval.high, 1 - opposite.interval.low))
+        assert bounds.interval.low > bounds.known.low > 0.3
+
+    def test_what_is_known_is_not_forgotten(self) -> None:
+        bounds = ConfidenceSequence(0.1, [0.5])
+        for score in [1.0] * 20 + [0.0] * 100:
+            bounds.add(score)
+        assert bounds.interval.low > 0.5
 
     def test_a_clear_difference_is_decided(self) -> None:
-        rng, bounds = Random(1), ConfidenceSequence(0.01)
-        bounds.add(float(rng.random() < 0.7) for _ in range(300))
-        assert bounds.interval.low > 0.5
+        rng, bounds = Random(1), ConfidenceSequence(0.01, [0.5])
+        for _ in range(300):
+            bounds.add(float(rng.random() < 0.7))
+        assert bounds.known.low > 0.5
 
     def test_an_interval_holds_as_often_as_it_says(self) -> None:
         rng = Random(1)
