@@ -207,11 +207,19 @@ def test_a_round_is_over_when_a_majority_has_closed_it_whatever_for() -> None:
     assert table.ballot.round == 8
 
 
-def test_no_round_is_before_one_in_which_this_node_has_voted() -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+def test_no_round_is_before_one_in_which_this_node_has_voted(is_known: bool) -> None:
     table = turn()
-    table.absents(table.value(0), 1, number=4)
+    table.absents(table.value(0) if is_known else VoteValue(9, bytes(32), (b"",)), 1, number=4)
     table.absents(table.value(0), 2, number=9)
     assert table.ballot.round == 4
+
+
+def test_votes_of_the_previous_round_are_news_and_older_ones_late() -> None:
+    table = turn()
+    table.closes(None, 0, 2, number=1)
+    for number, outcome in ((2, Outcome.ADDED), (1, Outcome.ADDED), (0, Outcome.LATE)):
+        assert table.vote(Vote(table.play.root.tip, 0, False, number, table.value(0), -1)) is outcome
 
 
 def test_votes_of_a_later_round_count_when_that_round_has_come() -> None:
@@ -263,9 +271,29 @@ def test_a_polka_with_a_cheat_leads_only_if_somebody_else_has_closed_it_and_is_n
     table.ballot.convict(0)
     assert table.ballot.leading is None
     assert table.ballot.close is None
+    table.closes(value, 0)
+    assert table.ballot.leading is None
     table.closes(value, 2)
     assert table.ballot.leading is not None
     assert table.ballot.close is None
+
+
+def test_votes_of_players_who_left_before_the_step_make_no_polka() -> None:
+    table = Table(Play((Kind.MOVE, (0,)), (Kind.MOVE, (1,)), base=range(5)), 2)
+    table.give(said(table.play.root, 0, Kind.RESIGN))
+    table.absents(table.value(1), 0, 2, 3)
+    assert table.ballot.leading is None
+    table.absents(table.value(1), 4)
+    assert table.ballot.leading is not None
+
+
+def test_nodes_share_the_votes_of_the_leading_polka_however_many_rounds_have_passed() -> None:
+    table = turn()
+    table.absents(table.value(0), 0, 2)
+    for number in range(4):
+        table.closes(None, 0, 2, number=number)
+    shared = {(vote.author, vote.round) for vote in table.ballot.counting() if not vote.is_close}
+    assert shared == {(0, 0), (2, 0)}
 
 
 def test_nothing_is_voted_that_leaves_no_majority_or_nobody_in_the_game() -> None:
@@ -561,6 +589,23 @@ def test_a_flood_of_votes_and_messages_leaves_little() -> None:
     kept = [*table.ballot.branches.own(0)]
     assert len(kept) <= limits.IDS_PER_SLOT + limits.FUTURE_PER_AUTHOR
     assert table.ballot.round == 0
+
+
+def test_of_one_authors_absents_for_a_value_only_the_last_backs_it() -> None:
+    table = turn()
+    table.absents(table.value(0), 0, 2)
+    for number in range(20):
+        table.absents(table.value(0), 2, number=number)
+        table.closes(None, 0, 2, number=number)
+    rounds = [vote.round for vote in table.ballot.votes() if vote.author == 2 and not vote.is_close]
+    assert rounds == [0, 19]
+
+
+def test_what_this_node_has_signed_is_kept_beyond_all_limits() -> None:
+    table, number = turn(), limits.FUTURE_PER_AUTHOR + limits.IDS_PER_SLOT
+    for step in range(number):
+        table.give(said(table.play.root._replace(step=9 + step, tip=tagged_hash("test", step)), 1))
+    assert len([*table.ballot.branches.own(1)]) == number
 
 
 def test_nothing_of_a_flood_is_needed_to_go_on() -> None:
