@@ -9,7 +9,6 @@ import random
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +49,7 @@ from protocol.node.host import KEPT
 from protocol.node.node import Node
 from protocol.storage.home import Home
 from tests.cli.conftest import Run
-from tests.network.company import HOST, IMPATIENT, Company, company
+from tests.network.company import HOST, IMPATIENT, Company
 from tests.programs import MODULE, PATIENCE, ROOT, Program
 
 TABLE = TableSettings("League", PRESETS["classic"].with_options({"dice": "1"}), 2, private=True)
@@ -63,12 +62,6 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
     monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
     monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
-
-
-@pytest.fixture
-async def people(tmp_path: Path) -> AsyncIterator[Company]:
-    async with company(tmp_path) as gathered:
-        yield gathered
 
 
 class Heard:

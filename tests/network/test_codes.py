@@ -29,7 +29,7 @@ from protocol.net.addresses import Address, parse_join_line
 from protocol.net.dialer import Dialer
 from protocol.net.discovery import LOBBY, PLAYING, PRIVATE, Advertisement, Sighting
 from protocol.net.link import Link
-from protocol.net.mdns import Discovery, DiscoveryUnavailable
+from protocol.net.mdns import Discovery
 from protocol.node import door
 from protocol.node.inquiry import Inquiry
 from protocol.version import PROTOCOL_VERSION
@@ -48,6 +48,7 @@ from tests.network import views
 from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match, sockets_closed
 from tests.programs import PATIENCE
+from tests.protocol.test_node import multicast
 
 MULTICAST = pytest.mark.multicast
 CODE = ShortCode(417, "tiger", "olive")
@@ -117,16 +118,6 @@ async def test_a_short_code_leads_to_its_table_and_is_as_good_as_the_join_line(p
     assert (await guest.until(TableJoined)).host.fingerprint == parse_join_line(opened.join_line).fingerprint
     assert wrong_tries(host) == 0
     await agree(host, guest)
-
-
-async def multicast() -> None:
-    discovery = Discovery()
-    try:
-        await discovery.start(HOST)
-    except DiscoveryUnavailable as error:
-        pytest.skip(f"multicast on loopback is needed: {error}")
-    finally:
-        await discovery.close()
 
 
 @MULTICAST
