@@ -89,7 +89,7 @@ def test_the_game_needs_nothing_but_the_standard_library() -> None:
     import sys
 
     outside = {module for module in graph.modules if module.partition(".")[0] != "p2pdice"}
-    learning = {"gymnasium", "numpy", "pettingzoo"}  # a contract says which modules may use them
+    learning = {"gymnasium", "numba", "numpy", "pettingzoo"}  # a contract says which modules may use them
     assert outside - set(sys.stdlib_module_names) - learning == {"cli"}, (
         "only p2pdice.__main__ may look up, to the front door"
     )

@@ -1,14 +1,9 @@
-"""Solved rounds of classic between two players with at most three dice each, and a player that uses them.
+"""Solved rounds of classic between two players with at most five dice each.
 
-- :mod:`~p2pdice.solved.policy`: the rounds, the policies shipped with the package, and the player
-- :mod:`~p2pdice.solved.solve`: counterfactual regret minimisation, which requires numpy
+- :mod:`~p2pdice.solved.policy`: the policy, by tables and a net that are shipped with the package
+- :mod:`~p2pdice.solved.solve`: counterfactual regret minimisation, which requires numba
+- :mod:`~p2pdice.solved.distil`: the training of the net on the solutions, which requires numba
 - :mod:`~p2pdice.solved.exploitability`: the most that an opponent can win against a policy, computed independently
 
-``python -m p2pdice.solved`` computes the policies and reports their quality.
+``python -m p2pdice.solved train`` computes tables and net; ``python -m p2pdice.solved check`` reports their quality.
 """
-
-from __future__ import annotations
-
-from p2pdice.solved.policy import SolvedPlayer, solved_move
-
-__all__ = ["SolvedPlayer", "solved_move"]

@@ -1,61 +1,98 @@
-"""Solve the tables, write their policies beside this module, and print how good they are.
+"""Train the policy for classic between two players, or check it: ``python -m p2pdice.solved --help``.
 
-    python -m p2pdice.solved [--tables 1-1 1-2 …] [--iterations 500] [--check]
+    python -m p2pdice.solved train FOLDER
+    python -m p2pdice.solved check
 
-A table is named by the opener's number of dice, then the responder's. Solving requires numpy (the extra ``vector``)
-and takes about ten minutes for all nine tables. With ``--check`` nothing is solved: the existing files are checked, and
-the exit status is 1 if one of them gives away more than it should.
+``train`` writes the tables and the net beside this module. FOLDER keeps what is finished, so that an interrupted
+training continues if the command is repeated. ``check`` computes the most that any opponent can win against the policy,
+prints it for each round and for a match, and exits with status 1 if it is too much. Both require numba: pip install
+'.[train]'.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Final
 
-from p2pdice.solved.exploitability import bounds
-from p2pdice.solved.policy import MOST, beginning, file_name, pack, policy, sequences
+from p2pdice.moves import Bid, Hand
+from p2pdice.solved import net, tables
+from p2pdice.solved.exploitability import Likelihoods, Strategy, bounds, match_bounds
+from p2pdice.solved.rounds import beginning
 
-WORST: Final = 0.0025
-"""The largest acceptable exploitability: the share of rounds that a policy gives away to a best response."""
-TABLES: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, MOST + 1), repeat=2)]
-
-
-def solve(opener: int, responder: int, iterations: int) -> None:
-    from p2pdice.solved.solve import Solver  # requires numpy, which --check does not need
-
-    solver = Solver(beginning(opener, responder))
-    for _ in range(iterations):
-        solver.iterate()
-    path = Path(__file__).with_name(file_name(opener, responder))
-    path.write_bytes(pack(opener, responder, solver.policy()))
+WORST_TABLE: Final = 0.0025
+"""The largest acceptable exploitability of a table: the share of rounds that it gives away to a best response."""
+WORST_ROUND: Final = 0.03
+"""The same for the net."""
+WORST_MATCH: Final = 0.53
+"""The largest acceptable share of matches that a best response wins."""
+ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST + 1), repeat=2)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
-    parser.add_argument("--iterations", type=int, default=500)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    print("| opens with | against | bid sequences | opener wins % | exploitability % | KiB |")
-    print("| ---: | ---: | ---: | --- | ---: | ---: |")
-    worst = 0.0
-    for table in options.tables:
-        opener, responder = map(int, table.split("-"))
-        if not options.check:
-            solve(opener, responder, options.iterations)
-        low, high = bounds(beginning(opener, responder), policy(opener, responder).weights)
-        worst = max(worst, (high - low) / 2)
-        size = Path(__file__).with_name(file_name(opener, responder)).stat().st_size / 1024
-        number = sum(1 for _ in sequences(beginning(opener, responder)))
+def strategy(opener: int, responder: int) -> Strategy:
+    """Return the policy of a round: that of a table or of the net."""
+    if max(opener, responder) <= tables.MOST:
+        table = tables.table(opener, responder)
+        return lambda bids, hands: [table.weights(bids, hand) for hand in hands]
+    from p2pdice.solved.batches import Batches  # requires numba, which the check of tables does not need
+
+    batches = Batches(net.net())
+
+    def likelihoods(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> Sequence[Likelihoods]:
+        return batches.likelihoods(hands, (responder, opener)[len(bids) % 2], bids)
+
+    return likelihoods
+
+
+def check(rounds: Sequence[str]) -> bool:
+    """Print the exact bounds of these rounds, and of a match if they are all; return whether they are good enough."""
+    print("| opens with | against | opener wins % | exploitability % |")
+    print("| ---: | ---: | --- | ---: |")
+    found = {}
+    is_good = True
+    for name in rounds:
+        opener, responder = map(int, name.split("-"))
+        low, high = found[opener, responder] = bounds(beginning(opener, responder), strategy(opener, responder))
+        lost = (high - low) / 2
+        is_good &= lost <= (WORST_TABLE if max(opener, responder) <= tables.MOST else WORST_ROUND)
+        print(f"| {opener} | {responder} | {100 * low:.2f}–{100 * high:.2f} | {100 * lost:.3f} |", flush=True)
+    if len(found) == len(ROUNDS):
+        opens, follows = match_bounds(found, net.MOST)
+        average = (opens + follows) / 2
+        is_good &= average <= WORST_MATCH
         print(
-            f"| {opener} | {responder} | {number:,} | {100 * low:.2f}–{100 * high:.2f}"
-            f" | {50 * (high - low):.3f} | {size:.0f} |",
-            flush=True,
+            f"\nNobody wins more than {average:.2%} of matches: {opens:.2%} of those in which they open the first"
+            f" round, and {follows:.2%} of the others."
         )
-    if worst > WORST:
-        raise SystemExit(f"{worst:.3%} is too much to give away.")
+    return is_good
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    defaults = argparse.ArgumentDefaultsHelpFormatter
+    trains = commands.add_parser("train", help="make the tables and the net", formatter_class=defaults)
+    trains.add_argument("folder", type=Path, help="keeps what is finished")
+    trains.add_argument("--seed", type=int, default=1)
+    trains.add_argument("--table-iterations", type=int, default=500, help="of CFR+, for each table")
+    trains.add_argument("--iterations", type=int, default=120, help="of CFR+, for each round that the net learns")
+    trains.add_argument("--steps", type=int, default=100_000, help="training steps of the net")
+    checks = commands.add_parser("check", help="compute what can be won against them")
+    checks.add_argument("--rounds", nargs="+", default=ROUNDS, choices=ROUNDS, metavar="OPENER-RESPONDER")
+    options = parser.parse_args(arguments)
+    if options.command == "check":
+        if not check(options.rounds):
+            raise SystemExit("That is too much to give away.")
+        return
+    from p2pdice.solved.training import Plan, train
+
+    plan = Plan(options.seed, options.table_iterations, options.iterations, options.steps)
+    try:
+        train(plan, options.folder, Path(__file__).parent, lambda line: print(line, flush=True))
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
 
 
 if __name__ == "__main__":

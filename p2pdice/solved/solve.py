@@ -1,190 +1,240 @@
-"""Counterfactual regret minimisation (CFR+) for one round: Tammelin, arXiv:1407.5042, with alternating updates.
+"""Counterfactual regret minimisation (CFR+) for one round of classic between two players.
 
-The round is stored level by level: level ``n`` has the sequences of ``n`` bids in the engine's order, so that the
-continuations of one sequence are adjacent. Arrays have one row per sequence, and one column per hand of the player
-to move after it. Requires numpy.
+The algorithm is that of Tammelin, arXiv:1407.5042, with alternating updates and linearly weighted averages. Where
+a net learns from the result, every decision trembles: each move has a small minimum probability (Selten, International
+Journal of Game Theory 4, 1975). So every sequence of bids is reached, and the net learns to answer odd bids, too. The
+result is taken without the tremble.
+
+A tree has a node for each sequence of bids, the shorter ones first; the continuations of a sequence are adjacent. The
+weights of all nodes are in one array: for each node its moves (a call first, except at the root), and for each move one
+number per hand of the player to move. Requires numba.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
+from p2pdice.bidding import raises
 from p2pdice.counting import ONES_WILD
-from p2pdice.engine import apply
-from p2pdice.moves import LIAR, Bid, Hand, Liar, Play
+from p2pdice.moves import FACES, LIAR, Bid, Hand, Liar
+from p2pdice.rulesets import PRESETS
 from p2pdice.showdown import verdict
-from p2pdice.solved.policy import HEAVIEST, Weights, bids, hands
-from p2pdice.state import State
+from p2pdice.solved.rounds import hands, highest_bid
+from p2pdice.solved.tables import HEAVIEST, Weights
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
-
+Numbers = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float32]
 
 LEAST_REACH: Final = 0.003
-"""To save space, policies omit sequences and hands that the player's own bids make less probable than this."""
+"""To save space, tables omit sequences and hands that the player's own bids make less probable than this."""
 
 
-class SequenceLevel:
-    """The bid sequences of one length."""
+class Tree:
+    """The bid sequences of a round up to the highest quantity that policies bid: see :func:`highest_bid`."""
 
-    def __init__(self, sequences: list[tuple[Bid, ...]]) -> None:
-        self.sequences = sequences
-        rows: dict[Bid, list[int]] = {}
-        for row, made in enumerate(sequences):
-            if made:
-                rows.setdefault(made[-1], []).append(row)
-        self.by_bid = {bid: np.array(found, dtype=np.intp) for bid, found in rows.items()}
-        """The rows of the sequences that end in each bid."""
-        self.follow([])
+    def __init__(self, opener: int, responder: int) -> None:
+        self.dice = (opener, responder)
+        most, order = highest_bid(opener + responder), PRESETS["classic"].raise_
+        self.hands: Final = tuple(list(hands(number)) for number in self.dice)
+        throws = [np.array(list(hands(number).values())) for number in self.dice]
+        self.chances: Final = tuple((each / each.sum()).astype(np.float32) for each in throws)
+        """The probability of each hand, by seat."""
+        self.bids: list[Bid | None] = [None]
+        """The last bid of each sequence."""
+        parents, depths, firsts = [-1], [0], []
+        for node, bid in enumerate(self.bids):  # grows while it is read
+            firsts.append(len(self.bids))
+            quantity, face = (bid.quantity, bid.face) if bid else (0, 0)
+            for new, quantities in zip(FACES, raises(order, quantity, face), strict=True):
+                for raised in range(max(1, quantities.start), min(quantities.stop, most + 1)):
+                    self.bids.append(Bid(raised, new))
+                    parents.append(node)
+                    depths.append(depths[node] + 1)
+        self.parent: Final[Numbers] = np.array(parents, np.int32)
+        self.depth: Final[Numbers] = np.array(depths, np.int32)
+        """Number of bids; odd if the responder is to move."""
+        self.first: Final[Numbers] = np.array(firsts, np.int32)
+        """The first of the adjacent continuations."""
+        self.continued: Final = np.bincount(self.parent[1:], minlength=len(parents)).astype(np.int32)
+        """The number of continuations."""
+        self.moves: Final = self.continued + (self.depth > 0)
+        self.width: Final = np.array([len(each) for each in self.hands])[self.depth % 2]
+        """The number of hands of the player to move."""
+        self.offset: Final[Offsets] = np.concatenate(([0], np.cumsum(self.moves.astype(np.int64) * self.width)))
+        """The place of each node in an array of weights; one more for the end."""
 
-    def follow(self, continued: list[int]) -> None:
-        """Set, for each sequence of the next level, the row that it continues; ``continued`` is ascending."""
-        self.continued: Indices = np.array(continued, dtype=np.intp)
-        self._rows, self._starts = np.unique(self.continued, return_index=True)
+    def weights(self, values: npt.NDArray[Any], node: int) -> npt.NDArray[Any]:
+        """Return a node's part of an array of weights, by move and hand."""
+        part = values[self.offset[node] : self.offset[node + 1]]
+        return part.reshape(self.moves[node], self.width[node])
 
-    def total(self, following: Floats) -> Floats:
-        """Return, for each row, the sum of ``following`` over the rows of the next level that continue it."""
-        sums = np.zeros((len(self.sequences), following.shape[1]))
-        if len(self._rows):
-            sums[self._rows] = np.add.reduceat(following, self._starts)
-        return sums
-
-
-def levels_of(state: State) -> list[SequenceLevel]:
-    """Return the bid sequences of the round that starts in this state; the first level has only the empty one."""
-    levels = [SequenceLevel([()])]
-    states = [state]
-    while True:
-        following = [(row, bid, apply(at, Play(at.turn, bid))[0]) for row, at in enumerate(states) for bid in bids(at)]
-        if not following:
-            return levels
-        levels[-1].follow([row for row, _, _ in following])
-        levels.append(SequenceLevel([(*levels[-1].sequences[row], bid) for row, bid, _ in following]))
-        states = [at for _, _, at in following]
+    def sequence(self, node: int) -> tuple[Bid, ...]:
+        bid = self.bids[node]
+        return (*self.sequence(int(self.parent[node])), bid) if bid else ()
 
 
 class Solver:
-    """The regrets and average strategies of both players.
+    """The regrets and average strategies of both players of a round.
 
-    :param state: the start of a round between seat 0, which opens it, and seat 1.
+    :param tremble: the share of each decision that is spread evenly over all moves.
     """
 
-    def __init__(self, state: State) -> None:
-        self._levels = levels_of(state)
-        throws = [hands(number) for number in state.dice]
-        self._hands = [list(each) for each in throws]
-        self._chances = [np.array(list(each.values())) / sum(each.values()) for each in throws]
-        self.truth = {bid: self._truth(bid) for bid in bids(state)}
-        """By bid, then by the hands of seats 0 and 1: 1 where the bid is true, and -1 where it is false."""
-        self._raise_regrets, self._call_regrets = self._raises(), self._calls()
-        # The average strategy is proportional to these two sums.
-        self._raised, self._called = self._raises(), self._calls()
+    def __init__(self, tree: Tree, tremble: float) -> None:
+        self._tree, self._tremble = tree, np.float32(tremble)
+        self._regrets: Reals = np.zeros(tree.offset[-1], np.float32)
+        self._sums: Reals = np.zeros(tree.offset[-1], np.float32)
+        """The average strategy is proportional to these."""
         self._iterations = 0
-
-    def _truth(self, bid: Bid) -> Floats:
-        opener, responder = self._hands
-        counts = [[ONES_WILD.count((mine, theirs), bid.face) for theirs in responder] for mine in opener]
-        true = [[verdict("liar", bid.quantity, count, count)[0] for count in row] for row in counts]
-        return np.where(np.array(true), 1.0, -1.0)
-
-    def _raises(self) -> list[Floats]:
-        """Return zeros by level: a row for each sequence of the next level, a column for each hand of its bidder."""
-        return [np.zeros((len(level.continued), self._width(n))) for n, level in enumerate(self._levels)]
-
-    def _calls(self) -> list[Floats]:
-        """Return zeros by level: a row for each sequence, a column for each hand of the player who may call it."""
-        return [np.zeros((len(level.sequences), self._width(n))) for n, level in enumerate(self._levels)]
-
-    def _width(self, length: int) -> int:
-        return len(self._hands[length % 2])
-
-    def _strategy(self, length: int) -> tuple[Floats, Floats]:
-        """Return the current probabilities of each bid of the next level and of a call, proportional to the regrets.
-
-        Where no regret is positive, the player calls, or opens with every bid equally often.
-        """
-        raising, calling = self._raise_regrets[length], self._call_regrets[length]
-        level = self._levels[length]
-        parents = level.continued
-        totals = level.total(raising) + calling
-        none = totals <= 0
-        safe = np.where(none, 1.0, totals)
-        anything, call = (0.0, 1.0) if length else (1 / len(parents), 0.0)
-        return np.where(none[parents], anything, raising / safe[parents]), np.where(none, call, calling / safe)
+        tallies = [[[ONES_WILD.tally(hand, face) for hand in each] for face in (1, *FACES)] for each in tree.hands]
+        self.tallies: Final = tuple(np.array(each, np.int32) for each in tallies)
+        """The number of dice that count for a bid, by seat, face and hand."""
+        bids = [(bid.quantity, bid.face) if bid else (0, 0) for bid in tree.bids]
+        self.least_true: Final = np.array([_least_true(quantity) for quantity, _ in bids], np.int32)
+        """The smallest count with which the last bid is true, by node."""
+        faces = np.array([face for _, face in bids], np.int32)
+        self._nodes = (self.least_true, faces, tree.depth, tree.first, tree.continued)
 
     def iterate(self) -> None:
         self._iterations += 1
-        for player in (0, 1):
-            self._learn(player)
+        tree = self._tree
+        for learner in (0, 1):
+            own = np.ones_like(tree.chances[learner])
+            learned = (self._regrets, self._sums, np.float32(self._iterations), self._tremble)
+            walk(0, learner, own, tree.chances[1 - learner], self._nodes, tree.offset, self.tallies, learned)
 
-    def _learn(self, player: int) -> None:
-        """Update one player's regrets, and add the player's previous strategy to its average."""
-        other = 1 - player
-        strategies = [self._strategy(length) for length in range(len(self._levels))]
-        reach, own = self._chances[other][None], np.ones((1, self._width(player)))
-        ends: list[Floats] = []
-        for length, (raises, calls) in enumerate(strategies):
-            parents = self._levels[length].continued
-            if length % 2 == player:
-                ends.append(self._ends(length, player, reach))
-                self._called[length] += self._iterations * own * calls
-                own, reach = own[parents] * raises, reach[parents]
-                self._raised[length] += self._iterations * own
+    def strategy(self) -> Reals:
+        """Return the average strategy without the tremble: the probability of each move, by node and hand."""
+        tree, result = self._tree, self._sums.copy()
+        for node, moves in enumerate(tree.moves):
+            part = tree.weights(result, node)
+            part[0, part.sum(axis=0) == 0] = 1  # never reached: a call
+            part /= part.sum(axis=0)
+            np.maximum(part - self._tremble / moves, 0, out=part)
+            part /= part.sum(axis=0)
+        return result
+
+
+def _least_true(quantity: int) -> int:
+    """Return the smallest count with which a bid on this quantity is true."""
+    return next(count for count in range(quantity + 2) if verdict("liar", quantity, count, count)[0])
+
+
+def _call(node: int, learner: int, theirs: Reals, nodes: Any, tallies: Any) -> Reals:
+    """Return the learner's probability of winning a call after this node, by hand, weighted by the other's reach."""
+    least, faces, depth, _, _ = nodes
+    face, bidder = faces[node], 1 - depth[node] % 2
+    own, other = tallies[learner][face], tallies[1 - learner][face]
+    at_least = np.zeros(own.size + 8, np.float32)  # more than the most dice in a cup
+    most = 6
+    for hand in range(other.size):
+        at_least[other[hand]] += theirs[hand]
+    for count in range(most - 1, -1, -1):
+        at_least[count] += at_least[count + 1]
+    values = np.empty(own.size, np.float32)
+    for hand in range(own.size):
+        missing = min(max(least[node] - own[hand], 0), most)
+        true = at_least[missing]
+        values[hand] = true if bidder == learner else at_least[0] - true
+    return values
+
+
+def _walk(
+    node: int, learner: int, mine: Reals, theirs: Reals, nodes: Any, offset: Offsets, tallies: Any, learned: Any
+) -> Reals:
+    """Update the learner's regrets and average below this node, and return its values by hand.
+
+    :param mine: by hand of the learner, the probability that its own moves lead here.
+    :param theirs: by hand of the other player, the probability of the hand and of moves that lead here.
+    """
+    _, _, depth, first, continued = nodes
+    regrets, sums, weight, tremble = learned
+    calls = 1 if node > 0 else 0
+    moves = continued[node] + calls
+    if moves == 1:
+        if depth[node] % 2 == learner:
+            for hand in range(mine.size):
+                sums[offset[node] + hand] += weight * mine[hand]
+        else:
+            for hand in range(theirs.size):
+                sums[offset[node] + hand] = 1
+        return call(node, learner, theirs, nodes, tallies)
+    is_own = depth[node] % 2 == learner
+    width = mine.size if is_own else theirs.size
+    part = slice(offset[node], offset[node + 1])
+    regret = regrets[part].reshape(moves, width)
+    total = np.zeros(width, np.float32)
+    for move in range(moves):
+        for hand in range(width):
+            total[hand] += regret[move, hand]
+    least = np.empty(width, np.float32)
+    for hand in range(width):
+        if total[hand] > 0:
+            least[hand] = tremble / moves
+            total[hand] = (1 - tremble) / total[hand]
+        else:
+            least[hand] = np.float32(1) / moves
+    strategy = np.empty((moves, width), np.float32)
+    for move in range(moves):
+        for hand in range(width):
+            strategy[move, hand] = regret[move, hand] * total[hand] + least[hand]
+    values = np.zeros(mine.size, np.float32)
+    if not is_own:
+        for move in range(moves):
+            reached = theirs * strategy[move]
+            if move < calls:
+                values += call(node, learner, reached, nodes, tallies)
             else:
-                ends.append(self._ends(length, player, reach * calls))
-                own, reach = own[parents], reach[parents] * raises
-        values = np.zeros((0, self._width(player)))
-        for length in reversed(range(len(self._levels))):
-            level = self._levels[length]
-            if length % 2 != player:
-                values = level.total(values) + ends[length]
-                continue
-            raises, calls = strategies[length]
-            mean = level.total(values * raises) + ends[length] * calls
-            for regrets, gained in (
-                (self._raise_regrets[length], values - mean[level.continued]),
-                (self._call_regrets[length], ends[length] - mean if length else 0.0),
-            ):
-                regrets += gained
-                np.maximum(regrets, 0.0, out=regrets)
-            values = mean
-
-    def _ends(self, length: int, player: int, reach: Floats) -> Floats:
-        """Return the player's value of a call after each sequence, by hand.
-
-        :param reach: by sequence, the probability of each hand of the other player.
-        """
-        values = np.zeros((len(reach), self._width(player)))
-        has_bid = length % 2 != player
-        for bid, rows in self._levels[length].by_bid.items():
-            true = self.truth[bid] if player else self.truth[bid].T
-            values[rows] = reach[rows] @ (true if has_bid else -true)
+                values += walk(first[node] + move - calls, learner, mine, reached, nodes, offset, tallies, learned)
         return values
+    after = np.empty((moves, width), np.float32)
+    average = sums[part].reshape(moves, width)
+    for move in range(moves):
+        own = mine * strategy[move]
+        if move < calls:
+            after[move] = call(node, learner, theirs, nodes, tallies)
+        else:
+            below = first[node] + move - calls
+            after[move] = walk(below, learner, own, theirs, nodes, offset, tallies, learned)
+        for hand in range(width):
+            values[hand] += strategy[move, hand] * after[move, hand]
+            average[move, hand] += weight * own[hand]
+    for move in range(moves):
+        for hand in range(width):
+            regret[move, hand] = max(regret[move, hand] + after[move, hand] - values[hand], np.float32(0))
+    return values
 
-    def policy(self) -> dict[tuple[Bid, ...], dict[Hand, Weights]]:
-        """Return the average strategy: weights of moves by sequence of bids, then by hand of the player to move.
 
-        Sequences and hands that the player's own bids make improbable are omitted: see :data:`LEAST_REACH`.
-        """
-        policy: dict[tuple[Bid, ...], dict[Hand, Weights]] = {}
-        own, other = (np.ones((1, self._width(length))) for length in (0, 1))
-        for length, level in enumerate(self._levels):
-            raised, called = self._raised[length], self._called[length]
-            totals = level.total(raised) + called
-            scale = HEAVIEST / np.where(totals > 0, totals, 1.0)
-            raises, calls = np.rint(raised * scale[level.continued]), np.rint(called * scale)
-            chosen: dict[tuple[int, int], dict[Bid | Liar, int]] = {}
-            for row, hand in zip(*np.nonzero(calls), strict=True):
-                chosen[row, hand] = {LIAR: int(calls[row, hand])}
-            for row, hand in zip(*np.nonzero(raises), strict=True):
-                bid = self._levels[length + 1].sequences[row][-1]
-                chosen.setdefault((level.continued[row], hand), {})[bid] = int(raises[row, hand])
-            for (row, hand), weights in chosen.items():
-                if own[row, hand] >= LEAST_REACH:
-                    policy.setdefault(level.sequences[row], {})[self._hands[length % 2][hand]] = weights
-            shares = raises / np.maximum(level.total(raises) + calls, 1.0)[level.continued]
-            own, other = other[level.continued], own[level.continued] * shares
-        return policy
+call = cast("Callable[..., Reals]", njit(_call))
+walk = cast("Callable[..., Reals]", njit(_walk))
+
+
+def table(tree: Tree, strategy: Reals) -> dict[tuple[Bid, ...], dict[Hand, Weights]]:
+    """Return a strategy as weights of moves by sequence of bids, then by hand of the player to move.
+
+    Sequences and hands that the player's own bids make improbable are omitted: see :data:`LEAST_REACH`.
+    """
+    found: dict[tuple[Bid, ...], dict[Hand, Weights]] = {}
+    reached = {0: (np.ones(len(tree.hands[0])), np.ones(len(tree.hands[1])))}
+    for node, moves in enumerate(tree.moves):
+        own, other = reached.pop(node)
+        weights = np.rint(tree.weights(strategy, node) * HEAVIEST)
+        first = int(tree.first[node])
+        below = range(first, first + int(tree.continued[node]))
+        made: list[Bid | Liar] = [LIAR] * (moves - len(below)) + [bid for each in below if (bid := tree.bids[each])]
+        by_hand: dict[Hand, Weights] = {
+            hand: {move: int(weight) for move, weight in zip(made, weights[:, index], strict=True) if weight}
+            for index, hand in enumerate(tree.hands[tree.depth[node] % 2])
+            if own[index] >= LEAST_REACH
+        }
+        if by_hand:
+            found[tree.sequence(node)] = by_hand
+        shares = weights / np.maximum(weights.sum(axis=0), 1)
+        for each, share in zip(below, shares[moves - len(below) :], strict=True):
+            reached[each] = (other, own * share)
+    return found

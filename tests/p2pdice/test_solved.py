@@ -1,24 +1,30 @@
-"""The solved rounds are those of the engine, and nobody wins more against the policy than is said of it."""
+"""Nobody wins more against the policy for solved rounds than is said of it, and a spoiled net is refused."""
 
 from __future__ import annotations
 
-from itertools import product
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
+from pathlib import Path
 from random import Random
+from struct import pack
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice.counting import NOTHING_WILD
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.events import DieLost
-from p2pdice.moves import LIAR, Bid, Hand, Hands, Move, Play, Rolled
+from p2pdice.errors import UnexpectedInput
+from p2pdice.moves import FACES, LIAR, Bid, Hand, Hands, Liar, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS, Ruleset
-from p2pdice.solved import SolvedPlayer, __main__, exploitability, solve, solved_move
-from p2pdice.solved.exploitability import BestResponse, bounds
-from p2pdice.solved.policy import Policy, beginning, hands, pack, policy, sequences
+from p2pdice.solved import __main__, net, tables
+from p2pdice.solved.exploitability import BestResponse, Likelihoods, bounds, match_bounds
+from p2pdice.solved.net import FEATURES, OUTPUTS, Layer, Net
+from p2pdice.solved.policy import likelihoods
+from p2pdice.solved.rounds import beginning, highest_bid, number_of, sequences
+from p2pdice.solved.tables import Table
 from p2pdice.state import State
-from p2pdice.views import View
 
 TABLES = list(product((1, 2, 3), repeat=2))
 SMALL = {(1, 1): 17 / 36, (1, 2): 13 / 27, (2, 1): 17 / 27}
@@ -31,18 +37,23 @@ def at(state: State, bids: tuple[Bid, ...]) -> State:
     return state
 
 
-def loser(state: State, hands: tuple[Hand, ...]) -> int:
-    """Return who loses the die if the player on turn calls."""
-    called, _ = apply(state, Play(state.turn, LIAR))
-    _, events = apply(called, Hands(hands))
-    return next(event.seat for event in events if isinstance(event, DieLost))
+def share_of_rounds(table: Table, opener: int, responder: int) -> tuple[float, float]:
+    """Return the bounds of the opener's share."""
+
+    def play(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> Sequence[Likelihoods]:
+        return [table.weights(bids, hand) for hand in hands]
+
+    return bounds(beginning(opener, responder), play)
 
 
-def solved(opener: int, responder: int, iterations: int) -> Policy:
-    solver = solve.Solver(beginning(opener, responder))
-    for _ in range(iterations):
-        solver.iterate()
-    return Policy(opener, responder, pack(opener, responder, solver.policy()))
+def moves_of(state: State, hand: Hand) -> Mapping[Bid | Liar, float] | None:
+    """Return what the policy does in a state."""
+    live = sorted(state.live, key=lambda seat: seat != state.leader)
+    bids = [Bid(bid.quantity, bid.face) for bid in state.bids]
+    return likelihoods(state.ruleset, [state.dice[seat] for seat in live], bids, hand)
+
+
+# Rounds
 
 
 @pytest.mark.parametrize(("opener", "responder"), TABLES)
@@ -53,59 +64,11 @@ def test_a_round_begins_where_a_match_of_classic_has_come_to(opener: int, respon
     assert state.ruleset.with_options({"dice": "5"}) == PRESETS["classic"]
 
 
-def test_the_largest_round_has_35454_sequences_of_bids() -> None:
+def test_the_largest_round_with_a_table_has_35454_sequences_of_bids() -> None:
     assert sum(1 for _ in sequences(beginning(3, 3))) == 35_454
 
 
-@pytest.mark.parametrize(
-    ("opener", "responder"), [(1, 1), *(pytest.param(*table, marks=pytest.mark.thorough) for table in TABLES[1:])]
-)
-def test_the_sequences_that_are_solved_are_those_that_the_engine_lists(opener: int, responder: int) -> None:
-    state = beginning(opener, responder)
-    levels = solve.levels_of(state)
-    assert sorted(map(str, sequences(state))) == sorted(str(bids) for level in levels[1:] for bids in level.sequences)
-    for level, longer in zip(levels, [*levels[1:], solve.SequenceLevel([])], strict=True):
-        following: dict[tuple[Bid, ...], list[Move]] = {bids: [] for bids in level.sequences}
-        for bids in longer.sequences:
-            following[bids[:-1]].append(bids[-1])
-        for bids, moves in following.items():
-            assert [*moves, *([LIAR] if bids else [])] == list(legal_moves(at(state, bids)))
-
-
-@pytest.mark.parametrize(
-    ("opener", "responder"), [(1, 1), *(pytest.param(*table, marks=pytest.mark.thorough) for table in ((1, 2), (2, 1)))]
-)
-def test_the_showdowns_that_are_solved_are_the_engines_with_all_dice(opener: int, responder: int) -> None:
-    state = beginning(opener, responder)
-    solver = solve.Solver(state)
-    cups = list(product(enumerate(hands(opener)), enumerate(hands(responder))))
-    for bids in sequences(state):
-        standing = at(state, bids)
-        caller, true = standing.turn, solver.truth[bids[-1]]
-        for (row, mine), (column, theirs) in cups:
-            assert (loser(standing, (mine, theirs)) == caller) == (true[row, column] > 0)
-
-
-@pytest.mark.parametrize("table", SMALL)
-def test_small_rounds_are_solved_to_their_exact_value(table: tuple[int, int]) -> None:
-    low, high = bounds(beginning(*table), solved(*table, 60).weights)
-    assert low <= SMALL[table] + 1e-9
-    assert high >= SMALL[table] - 1e-9
-    assert high - low < 0.012
-
-
-MISTAKES = {
-    "ones are not wild": ("ONES_WILD", NOTHING_WILD),
-    "one die too many is asked for": ("verdict", lambda call, quantity, least, most: (least > quantity, None)),
-    "hands are equally likely": ("hands", lambda number: dict.fromkeys(hands(number), 1)),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_the_solver_is_found_by_the_best_response(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solve, *MISTAKES[mistake])
-    low, high = bounds(beginning(1, 2), solved(1, 2, 60).weights)
-    assert high - low > 0.02
+# What can be won
 
 
 def test_the_best_response_is_what_one_works_out_by_hand() -> None:
@@ -114,64 +77,85 @@ def test_the_best_response_is_what_one_works_out_by_hand() -> None:
     """
     state = beginning(1, 1)
 
-    def simple(bids: tuple[Bid, ...], hand: Hand) -> exploitability.Likelihoods:
-        return {LIAR: 1} if bids else {Bid(2, 1): 1}
+    def simple(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> Sequence[Likelihoods]:
+        return [{LIAR: 1} if bids else {Bid(2, 1): 1} for _ in hands]
 
     assert BestResponse(state, 0, simple).chance() == pytest.approx(1.0)
     assert BestResponse(state, 1, simple).chance() == pytest.approx(35 / 36)
 
 
+def test_the_bounds_of_a_match_follow_from_those_of_its_rounds() -> None:
+    numbers = (1, 2)
+    fair = dict.fromkeys(product(numbers, numbers), (0.5, 0.5))
+    assert match_bounds(fair, 2) == (0.5, 0.5)
+    # An opponent who wins three of four rounds, whoever opens, wins two rounds before losing two with 27/32.
+    assert match_bounds(dict.fromkeys(fair, (0.25, 0.75)), 2) == pytest.approx((27 / 32, 27 / 32))
+    # Only rounds that the policy opens are lost: the opponent opens, wins half the time, and then all the others.
+    first, other = match_bounds(dict.fromkeys(fair, (0.0, 0.5)), 1)
+    assert (first, other) == (0.5, 1.0)
+
+
 @pytest.mark.parametrize(
     "table", [*SMALL, *(pytest.param(table, marks=pytest.mark.thorough) for table in TABLES if table not in SMALL)]
 )
-def test_nobody_wins_much_against_the_policy_of_the_package(table: tuple[int, int]) -> None:
-    low, high = bounds(beginning(*table), policy(*table).weights)
+def test_nobody_wins_much_against_the_tables_of_the_package(table: tuple[int, int]) -> None:
+    low, high = share_of_rounds(tables.table(*table), *table)
     assert 0 <= high - low < 0.005
     assert low - 1e-9 <= SMALL.get(table, low) <= high + 1e-9
+
+
+def test_a_check_fails_if_a_policy_gives_too_much_away(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    __main__.main(["check", "--rounds", "1-1"])
+    monkeypatch.setattr(__main__, "WORST_TABLE", 0.0001)
+    with pytest.raises(SystemExit) as caught:
+        __main__.main(["check", "--rounds", "1-1"])
+    assert caught.value.code
+    assert capsys.readouterr().out.count("| 1 | 1 |") == 2
+
+
+# The policy at play
 
 
 def dealt(state: State, rng: Random) -> tuple[Hand, ...]:
     return tuple(tuple(sorted(rng.choices(range(1, 7), k=dice))) for dice in state.dice)
 
 
-def play_out(state: State, rng: Random) -> int:
-    """Let the policy make every other move or so of a round, and return how many it has made."""
-    cups, made = dealt(state, rng), 0
+@given(st.tuples(st.integers(1, 5), st.integers(1, 5)), st.integers(0, 10**9))
+def test_the_policy_makes_legal_moves_whatever_has_been_bid(dice: tuple[int, int], seed: int) -> None:
+    state, rng = beginning(*dice), Random(seed)
+    cups = dealt(state, rng)
     while not state.challenge:
-        move: Move = rng.choice(legal_moves(state))
-        if rng.random() < 0.5:
-            made += 1
-            own = solved_move(View(state, state.turn, cups[state.turn]), rng)
-            assert own in legal_moves(state)
-            assert own is not None
-            move = own
+        moves = moves_of(state, cups[state.turn])
+        assert moves
+        assert moves.keys() <= set(legal_moves(state))
+        assert all(weight > 0 for weight in moves.values())
+        move: Move = rng.choice(list(moves) if rng.random() < 0.5 else legal_moves(state))
         state, _ = apply(state, Play(state.turn, move))
-    return made
 
 
-@given(st.sampled_from(TABLES), st.integers(0, 10**9))
-def test_the_policy_makes_legal_moves_whatever_has_been_bid(table: tuple[int, int], seed: int) -> None:
-    play_out(beginning(*table), Random(seed))
+@pytest.mark.parametrize("dice", [(1, 1), (4, 2), (5, 5)])
+def test_the_policy_calls_a_bid_that_is_higher_than_any_of_its_own(dice: tuple[int, int]) -> None:
+    state = at(beginning(*dice), (Bid(highest_bid(sum(dice)) + 1, 3),))
+    moves = moves_of(state, (3,) * dice[1])
+    assert moves is not None
+    assert set(moves) == {LIAR}
 
 
-def test_the_policy_calls_a_bid_above_the_dice_in_play() -> None:
-    state = at(beginning(1, 1), (Bid(7, 3),))
-    assert solved_move(View(state, 1, (3,)), Random(1)) == LIAR
-
-
-def test_the_last_two_of_a_larger_match_are_at_a_solved_table() -> None:
+def test_the_last_two_of_a_larger_match_are_in_a_solved_round() -> None:
     state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "1"}), 3, 1), Rolled())
     state, _ = apply(at(state, (Bid(1, 6),)), Play(2, LIAR))
     state, _ = apply(state, Hands(((2,), (2,), (2,))))
     assert state.live == (0, 2)
     state, _ = apply(state, Rolled())
-    assert sum(play_out(state, Random(seed)) for seed in range(20))
+    assert moves_of(state, (2,))
 
 
 @pytest.mark.parametrize(
     ("ruleset", "players"),
     [
-        (PRESETS["classic"], 2),  # too many dice
+        (PRESETS["classic"].with_options({"dice": "6"}), 2),  # too many dice
         (PRESETS["classic"].with_options({"dice": "2"}), 3),
         *(
             (rules.with_options({"dice": "1", "dice-cap": "none"}), 2)
@@ -182,31 +166,93 @@ def test_the_last_two_of_a_larger_match_are_at_a_solved_table() -> None:
 )
 def test_other_rounds_have_no_policy(ruleset: Ruleset, players: int) -> None:
     state, _ = apply(new_match(ruleset, players), Rolled())
-    assert solved_move(View(state, 0, dealt(state, Random(1))[0]), Random(1)) is None
+    assert moves_of(state, dealt(state, Random(1))[0]) is None
 
 
-def test_a_player_plays_by_the_tables_where_they_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[View] = []
-
-    def answer(view: View, _: Random) -> Bid | None:
-        asked.append(view)
-        return Bid(9, 6) if max(view.state.dice) < 4 else None
-
-    monkeypatch.setattr("p2pdice.solved.policy.solved_move", answer)
-    for dice, move in (("3", Bid(9, 6)), ("4", None)):
-        state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": dice}), 2), Rolled())
-        chosen = SolvedPlayer(Random(1)).choose(View(state, state.turn, (2,) * int(dice)))
-        assert (chosen == Bid(9, 6)) is (move is not None)
-    assert len(asked) == 2
+# The net
 
 
-def test_a_check_fails_if_a_policy_gives_too_much_away(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["solved", "--check", "--tables", "1-1"])
-    __main__.main()
-    monkeypatch.setattr(__main__, "WORST", 0.0005)  # it gives away 0.057 %
-    with pytest.raises(SystemExit) as caught:
-        __main__.main()
-    assert caught.value.code
-    assert capsys.readouterr().out.count("| 1 | 1 |") == 2
+def layers() -> list[Layer]:
+    """Return a small net that knows nothing."""
+    rng = Random(1)
+    sizes = (FEATURES, 8, OUTPUTS)
+    return [
+        Layer([[rng.gauss(0, 1) for _ in range(new)] for _ in range(old)], [rng.gauss(0, 1) for _ in range(new)])
+        for old, new in pairwise(sizes)
+    ]
+
+
+def bids_of(rng: Random, highest: int) -> list[Bid]:
+    """Return some bids of a round."""
+    bids: list[Bid] = []
+    while rng.random() < 0.7:
+        standing = number_of(bids[-1]) if bids else 0
+        raises = [move for _, move in net.outputs(standing, highest) if isinstance(move, Bid)]
+        if not raises:
+            break
+        bids.append(rng.choice(raises))
+    return bids
+
+
+def test_every_feature_is_used() -> None:
+    seen = [0.0] * FEATURES
+    for seed in range(3000):
+        rng = Random(seed)
+        own, unseen = rng.randint(1, 5), rng.randint(1, 5)
+        highest = highest_bid(own + unseen)
+        hand = rng.choices(FACES, k=own)
+        row = [0.0] * FEATURES
+        bids = list(map(number_of, bids_of(rng, highest)))
+        net.features(row, [hand.count(face) for face in FACES], unseen, bids, highest, net.TAILS, net.RAISES)
+        seen = [max(before, abs(value)) for before, value in zip(seen, row, strict=True)]
+    assert [index for index, most in enumerate(seen) if not most] == []
+    assert max(seen) < 3
+
+
+def test_a_net_is_the_same_after_packing_it_to_255_steps() -> None:
+    made = layers()
+    packed = net.pack(made)
+    for layer, read in zip(made, Net(packed).layers, strict=True):
+        assert read.biases == pytest.approx(layer.biases)
+        for weights, again in zip(zip(*layer.weights, strict=True), zip(*read.weights, strict=True), strict=True):
+            assert again == pytest.approx(weights, abs=max(map(abs, weights)) / 254 * 1.001)
+    assert net.pack(Net(packed).layers) == packed
+
+
+def test_the_nets_of_the_package_are_smaller_than_300_kb() -> None:
+    package = Path(net.__file__).parent
+    assert sum(path.stat().st_size for path in package.glob("*.net")) <= 300_000
+
+
+def spoiled() -> dict[str, bytes]:
+    packed = net.pack(layers())
+    data = bytearray(zlib.decompress(packed))
+    endless, shapes = bytearray(data), bytearray(data)
+    endless[10:14] = pack("<f", math.nan)  # the scale of the first output
+    shapes[2] += 1
+    return {
+        "nothing": b"",
+        "no file of zlib": b"classic",
+        "cut off": packed[:-100],
+        "another byte": zlib.compress(bytes(data) + b"x"),
+        "a byte less": zlib.compress(bytes(data[:-1])),
+        "no layers": zlib.compress(bytes(2)),
+        "nothing in it": zlib.compress(b""),
+        "a scale that is no number": zlib.compress(bytes(endless)),
+        "other inputs": zlib.compress(bytes(shapes)),
+        "a gigabyte of zeros": zlib.compress(bytes(1 << 24)) + bytes(10),
+        "layers without end": zlib.compress(b"\1" * (1 << 20)),
+    }
+
+
+@pytest.mark.parametrize("fault", spoiled())
+def test_a_file_that_is_not_a_net_is_refused_with_the_reason(fault: str) -> None:
+    with pytest.raises(UnexpectedInput, match="net"):
+        Net(spoiled()[fault])
+
+
+@given(st.binary(max_size=300))
+def test_any_other_bytes_are_refused_too(content: bytes) -> None:
+    for packed in (content, zlib.compress(content)):
+        with pytest.raises(UnexpectedInput):
+            Net(packed)
