@@ -464,6 +464,9 @@ BIDDERS: Final[tuple[Bidder, ...]] = (
 )
 PRIOR: Final = (0.2, 0.2, 0.2, 0.1, 0.1, 0.15, 0.05)
 """The prior probability of each model."""
+SIMPLE: Final = BIDDERS[:3]
+"""The models of ``cautious``, ``odds`` and ``press``."""
+WAVERING: Final = BIDDERS[5]
 SLIP: Final = 0.03
 """The probability that a bidder deviates from its model and moves like ``Anyhow``."""
 ANYHOW: Final = Anyhow()

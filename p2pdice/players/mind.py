@@ -1,6 +1,8 @@
-"""``mind`` infers the hands of other players from their bids, and simulates the rest of the round before each move.
+"""``mind`` plays by a policy that nobody can exploit by much, and exploits players who are simple house bots.
 
-How it chooses a bid or a call::
+The policy is that of :mod:`p2pdice.solved`. Where there is one, ``mind`` follows it until its opponent has proved to be
+``cautious``, ``odds`` or ``press``: see :class:`Proof`. Against such an opponent, and in all rounds without a policy,
+it infers the hands of other players from their bids, and simulates the rest of the round before each move::
 
     bids of the round ────┐
     each player's habits ─┼──▶ beliefs about hands ──▶ worlds: hands and ways to bid, drawn together
@@ -8,6 +10,7 @@ How it chooses a bid or a call::
     each promising move ──▶ the round is played out in every world ──▶ dice left ──▶ probability of winning
 
 =================================  ===============================================================================
+:mod:`p2pdice.solved.policy`       the policy
 :mod:`p2pdice.players.bidders`     the moves that the engine allows in a round, hands, and models of bidders
 :mod:`p2pdice.players.playouts`    beliefs about other players, and rounds played out to compare moves
 :mod:`p2pdice.players.tactics`     dice with powers, and the probability of winning with the remaining dice
@@ -18,23 +21,57 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import log
 from random import Random
 from typing import Final
 
 from p2pdice.counting import Counting
 from p2pdice.events import AccusationVoid, BidMade, ChallengeCalled, Event, HandsShown, RoundStarted
-from p2pdice.moves import Bid, Exact, Liar, Move, Pass, Power, Side
-from p2pdice.players.bidders import EXACT, LIAR, Action, Held, ImaginedRound, Turn, held
+from p2pdice.moves import Bid, Exact, Hand, Liar, Move, Pass, Power, Side
+from p2pdice.players.bidders import ANYHOW, EXACT, LIAR, SIMPLE, SLIP, WAVERING, Action, Held, ImaginedRound, Turn, held
 from p2pdice.players.house import HousePlayer, OddsPlayer, is_good_to_be_right
 from p2pdice.players.playouts import Belief, Habits, Thought
 from p2pdice.players.tactics import best, better_than_none
 from p2pdice.rulesets import Ruleset
+from p2pdice.solved.policy import likelihoods
 from p2pdice.state import NOBODY, PlacedBid, State
 from p2pdice.views import View
 
 
+class Proof:
+    """The evidence that a seat is a simple house bot, from the moves that its hand at a showdown explains.
+
+    It is the logarithm of a likelihood ratio (Neyman and Pearson, Philosophical Transactions A 231, 1933): that of each
+    simple bot's model to that of the policy, or to a wavering bidder where there is no policy.
+    """
+
+    ENOUGH: Final = log(20)
+    """A seat is a simple bot if its moves are this much likelier for one of them, as a logarithm."""
+    MOST: Final = log(400)
+    """More evidence is forgotten, so that somebody who feigns to be a simple bot is soon found out."""
+    LEAST: Final = 0.02
+    """The policy's moves count as at least this likely."""
+
+    def __init__(self) -> None:
+        self._logs = [0.0] * len(SIMPLE)
+
+    def add(self, held: Held, turn: Turn, action: Action, likelihood: float) -> None:
+        """Add one move.
+
+        :param likelihood: how likely the policy makes it.
+        """
+        anything = SLIP * ANYHOW.likelihood(held, turn, action)
+        for index, bidder in enumerate(SIMPLE):
+            simple = (1 - SLIP) * bidder.likelihood(held, turn, action) + anything
+            self._logs[index] = min(self._logs[index] + log(simple / max(likelihood, self.LEAST)), self.MOST)
+
+    @property
+    def is_enough(self) -> bool:
+        return max(self._logs) > self.ENOUGH
+
+
 class MindPlayer(HousePlayer):
-    """``mind``: infers hands and simulates rounds, as the module describes.
+    """``mind``: follows a policy, or infers hands and simulates rounds, as the module describes.
 
     :param rng: the only source of randomness; equal generators, views and events yield equal moves.
     """
@@ -53,6 +90,8 @@ class MindPlayer(HousePlayer):
     def _forget(self) -> None:
         self.habits: defaultdict[int, Habits] = defaultdict(Habits)
         """The observed bidding habits, by seat."""
+        self.proofs: defaultdict[int, Proof] = defaultdict(Proof)
+        """The evidence that seats are simple bots, by seat."""
         self._begun: tuple[tuple[int, ...], tuple[int, ...], bool, int] | None = None
         self._bids: list[PlacedBid] = []
         self._call: tuple[int, Action] | None = None
@@ -101,12 +140,28 @@ class MindPlayer(HousePlayer):
             first = first or action % 8
             counting = round_.counting(first)
             if hand and seat != self._me:
-                decisions[seat].append((held(hand, round_.total, counting), turn, action))
+                held_ = held(hand, round_.total, counting)
+                decisions[seat].append((held_, turn, action))
+                moves = self._policy(
+                    round_.ruleset, round_.dice, actions[0][0], self._bids[:index], tuple(sorted(hand))
+                )
+                likely = WAVERING.likelihood(held_, turn, action) if moves is None else _share(moves, action)
+                self.proofs[seat].add(held_, turn, action, likely)
             standing = action
         for seat, own in decisions.items():
             self.habits[seat].learn(own)
 
     # Choosing
+
+    def _policy(
+        self, ruleset: Ruleset, dice: Sequence[int], opener: int, bids: Sequence[PlacedBid], hand: Hand
+    ) -> Mapping[Bid | Liar, float] | None:
+        """Return the moves of the policy with their relative likelihoods, or None if there is no policy.
+
+        :param dice: by seat.
+        """
+        live = sorted((seat for seat, number in enumerate(dice) if number), key=lambda seat: seat != opener)
+        return likelihoods(ruleset, [dice[seat] for seat in live], [Bid(bid.quantity, bid.face) for bid in bids], hand)
 
     def choose_power(self, view: View, moves: Sequence[Move]) -> Move:
         if isinstance(moves[-1], Pass):
@@ -118,6 +173,9 @@ class MindPlayer(HousePlayer):
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         state = view.state
+        moves = self._policy(state.ruleset, state.dice, state.leader, state.bids, view.hand)
+        if moves and not all(self.proofs[seat].is_enough for seat in state.live if seat != view.seat):
+            return self._rng.choices(list(moves), list(moves.values()))[0]
         if not is_good_to_be_right(state.ruleset):
             return self._simple.bid_or_call(view, bids, calls)
         round_ = self._round_of(state)
@@ -167,3 +225,9 @@ class MindPlayer(HousePlayer):
         self._believed = (key, len(state.bids), beliefs)
         self._counting = counting
         return beliefs
+
+
+def _share(moves: Mapping[Bid | Liar, float], action: Action) -> float:
+    """Return the probability of an action if these are the relative likelihoods of the moves."""
+    move = Bid(*divmod(action, 8)) if action >= 8 else Liar()
+    return moves.get(move, 0.0) / sum(moves.values())

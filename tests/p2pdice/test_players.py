@@ -1,5 +1,6 @@
 """The house bots: each level plays every ruleset to its end, legally, and as its name says."""
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
@@ -13,10 +14,14 @@ from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove
 from p2pdice.moves import Bid, Input, Liar, Move, Play, Power, Rolled, Stake
 from p2pdice.players import LEVELS, CautiousPlayer, MindPlayer, OddsPlayer, Player, PressPlayer
+from p2pdice.players.bidders import ImaginedRound, held
 from p2pdice.players.contest import Course, DrawnDice
 from p2pdice.players.contest import contest as play_out
+from p2pdice.players.mind import Proof
+from p2pdice.players.playouts import Thought
 from p2pdice.players.tactics import share
 from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.solved.policy import likelihoods
 from p2pdice.stakes import check_wager
 from p2pdice.state import State
 from p2pdice.views import View, view
@@ -116,6 +121,74 @@ def test_mind_learns_each_match_anew() -> None:
     assert mind.habits
     mind.started(PRESETS["classic"], 0, 2)
     assert not mind.habits
+
+
+@pytest.mark.parametrize(
+    ("level", "players"), [("cautious", 2), ("odds", 2), ("press", 2), ("cautious", 4), ("press", 4)]
+)
+def test_mind_finds_out_who_is_a_simple_bot(level: str, players: int) -> None:
+    mind = MindPlayer(Random(1))
+    others = [LEVELS[level](Random(seat)) for seat in range(1, players)]
+    play_out(PRESETS["classic"], [mind, *others], Random(1))
+    assert all(mind.proofs[seat].is_enough for seat in range(1, players))
+
+
+@pytest.mark.parametrize("level", ["random", "mind"])
+@pytest.mark.parametrize("players", [2, 4])
+def test_mind_takes_nobody_else_for_a_simple_bot(level: str, players: int) -> None:
+    mind = MindPlayer(Random(1))
+    others = [LEVELS[level](Random(seat)) for seat in range(1, players)]
+    play_out(PRESETS["classic"], [mind, *others], Random(1))
+    assert not any(mind.proofs[seat].is_enough for seat in range(1, players))
+
+
+@pytest.mark.parametrize("rounds", [10, 100])
+def test_two_moves_that_no_simple_bot_makes_refute_any_proof(rounds: int) -> None:
+    """With two fives of five dice, all of them open with fives, and none with six ones."""
+    hand = held((2, 3, 4, 5, 5), 10, ONES_WILD)
+    opening = ImaginedRound(PRESETS["classic"], (5, 5), (0, 1), False, 1).turn(0, 0, 0)
+    proof = Proof()
+    assert not proof.is_enough
+    for _ in range(rounds):
+        proof.add(hand, opening, 8 + 5, 0.05)
+    assert proof.is_enough
+    for _ in range(2):
+        proof.add(hand, opening, 6 * 8 + 1, 0.0)
+    assert not proof.is_enough
+
+
+def test_mind_plays_the_policy_against_one_who_may_be_anybody() -> None:
+    state, _ = apply(new_match(PRESETS["classic"], 2), Rolled())
+    state = play(state, "2x3")
+    hand = (1, 3, 3, 5, 5)
+    policy = likelihoods(state.ruleset, (5, 5), [Bid(2, 3)], hand)
+    assert policy is not None
+    mind = MindPlayer(Random(1))
+    mind.started(state.ruleset, 1, 2)
+    drawn = Counter(mind.choose(view(state, 1, hand)) for _ in range(300))
+    for move, weight in policy.items():
+        assert drawn.pop(move, 0) / 300 == pytest.approx(weight / sum(policy.values()), abs=0.1)
+    assert not drawn
+
+
+def test_mind_plays_rounds_out_against_a_simple_bot_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    imagined = []
+
+    def choose(self: Thought, may_call: bool) -> int:
+        imagined.append(self.view.state.round)
+        return 0 if may_call else 6 * 8 + 6
+
+    monkeypatch.setattr(Thought, "choose", choose)
+    state, _ = apply(new_match(PRESETS["classic"], 2), Rolled())
+    mind = MindPlayer(Random(1))
+    mind.started(state.ruleset, 0, 2)
+    mind.choose(view(state, 0, (2, 2, 3, 4, 5)))
+    assert not imagined
+    turn = ImaginedRound(PRESETS["classic"], (5, 5), (0, 1), False, 1).turn(1, 0, 0)
+    for _ in range(9):
+        mind.proofs[1].add(held((2, 3, 4, 5, 5), 10, ONES_WILD), turn, 8 + 5, 0.05)
+    mind.choose(view(state, 0, (2, 2, 3, 4, 5)))
+    assert imagined == [1]
 
 
 def test_cautious_makes_the_safest_raise_and_calls_what_is_likelier_wrong() -> None:
