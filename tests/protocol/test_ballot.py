@@ -278,13 +278,15 @@ def test_a_polka_with_a_cheat_leads_only_if_somebody_else_has_closed_it_and_is_n
     assert table.ballot.close is None
 
 
-def test_votes_of_players_who_left_before_the_step_make_no_polka() -> None:
+def test_votes_of_players_who_left_before_the_step_decide_nothing() -> None:
     table = Table(Play((Kind.MOVE, (0,)), (Kind.MOVE, (1,)), base=range(5)), 2)
     table.give(said(table.play.root, 0, Kind.RESIGN))
     table.absents(table.value(1), 0, 2, 3)
     assert table.ballot.leading is None
-    table.absents(table.value(1), 4)
-    assert table.ballot.leading is not None
+    table.closes(table.value(1), 0, 2, 3)
+    assert table.ballot.closed is None
+    table.closes(table.value(1), 4)
+    assert table.ballot.closed is not None
 
 
 def test_nodes_share_the_votes_of_the_leading_polka_however_many_rounds_have_passed() -> None:
