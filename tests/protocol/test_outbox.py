@@ -11,20 +11,26 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from p2pdice.rulesets import PRESETS
+from protocol.consensus.replica import Learned, Replace
 from protocol.crypto.keys import Identity, MatchKey
 from protocol.crypto.tls import credentials
 from protocol.events import Stopped
 from protocol.limits import Limits
+from protocol.match.effects import CalledOff, Show, StoreChoice, Ticked, WriteTranscript
+from protocol.match.match import Match
 from protocol.net.addresses import Address
 from protocol.net.mesh import Mesh, MeshOwner
 from protocol.node import runtime as runtimes
 from protocol.node.locator import Locator
 from protocol.node.outbox import BATCH, Deliver, Delivered, Do, Outbox, Write
 from protocol.node.runtime import Runtime
+from protocol.node.session import Occasion, Session
 from protocol.storage.home import Home
 from protocol.storage.store import Store
-from protocol.wire.frames import Aim, Frame, Hello, Refuse
+from protocol.wire.frames import Aim, Carried, Customs, Frame, Hello, Refuse, encode_frame
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.simulation.world import genesis
 
 KEY = MatchKey(bytes(32))
 MATCH = b"m" * 32
@@ -258,7 +264,7 @@ class Tapped(Mesh):
         self._store = store
 
     def send(self, identity: bytes, frame: bytes) -> None:
-        self.left.append((frame, len(self._store.messages(MATCH))))
+        self.left.append((frame, sum(len(self._store.messages(known.match)) for known in self._store.matches())))
 
 
 @pytest.fixture
@@ -291,6 +297,31 @@ async def test_the_shell_sends_what_the_real_store_holds_at_the_end_of_the_turn(
     runtime.outbox.write_all()
     await asyncio.sleep(0)
     assert [signed.id for signed in store.messages(MATCH)] == [MESSAGES[5].id]
+
+
+class Bare(Session):
+    """Stores what its match learns, and tells nobody."""
+
+    def keep(self, effect: StoreChoice | Learned | Replace) -> None:
+        assert isinstance(effect, Learned)
+        self._runtime.outbox.keep(effect.signed)
+
+    def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
+        pass
+
+
+async def test_a_message_of_a_match_that_binds_is_on_the_disk_when_it_leaves(
+    node: tuple[Runtime, Store, Tapped],
+) -> None:
+    runtime, store, mesh = node
+    table, seeds = genesis(PRESETS["classic"], 3, b"a table")
+    match = Match(table.encoded(), 0, seeds[0])
+    store.add_match(match.id, table.encoded(), KEY.public, 1, 7000)
+    session = Bare(runtime, match, Occasion.now("", Customs()))
+    session.feed(Ticked())
+    await asyncio.sleep(0)
+    assert mesh.left == [(encode_frame(Carried(*match.history.held[0].wire)), 1)] * 2
+    session.close()
 
 
 async def test_what_the_owner_was_told_is_stored_though_no_frame_leaves(
