@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from cli.arena.bounds import quantile_of
 from cli.arena.fixtures import Entrant
 from cli.arena.game import Game
-from cli.arena.ratings import rate
+from cli.arena.ratings import Rating, rate
 from cli.arena.scores import POINTS, Deal, Score
 from cli.arena.standings import CONFIDENCE
 from cli.render import escape, shown_path
@@ -50,10 +50,7 @@ class ListedRating(NamedTuple):
     """A line of a rating list."""
 
     bot: ListedBot
-    rating: float
-    """In Elo points; the mean of all bots is 0."""
-    uncertainty: float
-    """Half the width of the rating's confidence interval."""
+    rating: Rating
     games: int
     """Seats taken, in complete deals."""
     won: float
@@ -141,13 +138,12 @@ class RatingList:
             [tuple(sorted(score._replace(entrant=places[score.entrant]) for score in deal)) for deal in deals]
             for deals in self._lucks.values()
         )
-        quantile = quantile_of(CONFIDENCE)
         listed = [
-            ListedRating(bot, own.elo, quantile * own.standard_error, games, won / POINTS, fair / POINTS)
-            for bot, own in zip(bots, rate(lucks, len(bots)), strict=True)
+            ListedRating(bot, rating, games, won / POINTS, fair / POINTS)
+            for bot, rating in zip(bots, rate(lucks, len(bots), quantile_of(CONFIDENCE)), strict=True)
             for games, won, fair in [results[self._bots[bot]]]
         ]
-        return sorted(listed, key=lambda each: (-each.rating, each.bot))
+        return sorted(listed, key=lambda each: (-each.rating.over_mean.elo, each.bot))
 
 
 class _Arena:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import exp, log, sqrt
 from typing import Final, NamedTuple
 
@@ -35,17 +36,40 @@ _STEPS: Final = 200
 """Maximum number of steps. Newton's method takes about ten."""
 
 
-class Rating(NamedTuple):
-    """An entrant's strength, compared with the mean of all entrants."""
+class Difference(NamedTuple):
+    """How much stronger an entrant is than something else, in Elo points."""
 
     elo: float
-    standard_error: float
+    uncertainty: float
+    """Half the width of its confidence interval."""
+
+    def __str__(self) -> str:
+        return f"{self.elo:+.0f} ± {self.uncertainty:.0f}"
 
 
-def rate(lucks: Iterable[Sequence[Deal]], entrants: int) -> list[Rating]:
+class Rating(NamedTuple):
+    """An entrant's strength."""
+
+    over_mean: Difference
+    """Compared with the mean of all entrants."""
+    lead: Difference | None
+    """Compared with the entrant rated next below; None for the last one. Entrants with equal ratings are in order."""
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return the rating as data for JSON."""
+        return {
+            "rating": round(self.over_mean.elo, 3),
+            "uncertainty": round(self.over_mean.uncertainty, 3),
+            "lead": round(self.lead.elo, 3) if self.lead else None,
+            "lead_uncertainty": round(self.lead.uncertainty, 3) if self.lead else None,
+        }
+
+
+def rate(lucks: Iterable[Sequence[Deal]], entrants: int, quantile: float) -> list[Rating]:
     """Return the ratings of all entrants.
 
     :param lucks: deals, in any order. Those with the same dice come together.
+    :param quantile: how many standard errors an interval extends to each side.
     """
     counted = Counter(tuple(sorted(deals)) for deals in lucks)
     clusters = [(deals, counted[deals]) for deals in sorted(counted)]
@@ -57,10 +81,22 @@ def rate(lucks: Iterable[Sequence[Deal]], entrants: int) -> list[Rating]:
             for score in deal:
                 points[score.entrant] += count * score.points
     fit = _Fit(tables, [points[entrant] / POINTS for entrant in range(entrants)])
-    middle = sum(fit.logs) / entrants
+    errors = _Errors(fit, clusters)
+    equal = [1 / entrants] * entrants
+    own = [[float(one == other) for other in range(entrants)] for one in range(entrants)]
+    order = sorted(range(entrants), key=lambda entrant: (-fit.logs[entrant], entrant))
+    below = dict(pairwise(order))
+
+    def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
+        weights = [each - another for each, another in zip(one, other, strict=True)]
+        return Difference(ELO * _dot(weights, fit.logs), ELO * quantile * errors.of(weights))
+
     return [
-        Rating(ELO * (each - middle), ELO * error)
-        for each, error in zip(fit.logs, _standard_errors(fit, clusters), strict=True)
+        Rating(
+            difference(own[entrant], equal),
+            difference(own[entrant], own[below[entrant]]) if entrant in below else None,
+        )
+        for entrant in range(entrants)
     ]
 
 
@@ -141,8 +177,20 @@ def _against_the_hypothetical(own: float) -> tuple[float, float]:
     return total, chances[0]
 
 
-def _standard_errors(fit: _Fit, clusters: Sequence[tuple[tuple[Deal, ...], int]]) -> list[float]:
-    """Return the standard errors of the logarithms of the strengths, compared with their mean."""
+class _Errors:
+    """The standard errors of weighted sums of the logarithms of strengths."""
+
+    def __init__(self, fit: _Fit, clusters: Sequence[tuple[tuple[Deal, ...], int]]) -> None:
+        self._root = _cholesky(fit.information)
+        self._spread = _spread(fit, clusters)
+
+    def of(self, weights: Sequence[float]) -> float:
+        influence = _solved(self._root, weights)
+        return sqrt(sum(own * _dot(row, influence) for own, row in zip(influence, self._spread, strict=True)))
+
+
+def _spread(fit: _Fit, clusters: Sequence[tuple[tuple[Deal, ...], int]]) -> _Matrix:
+    """Return the sums of products of what two entrants have won above their expectation in a cluster."""
     entrants = range(len(fit.logs))
     chances = {seats: fit.chances(seats) for seats in {_seats(deal) for deals, _ in clusters for deal in deals}}
     spread = [[0.0] * len(entrants) for _ in entrants]
@@ -160,14 +208,7 @@ def _standard_errors(fit: _Fit, clusters: Sequence[tuple[tuple[Deal, ...], int]]
         for one, own in surplus.items():
             for other, another in surplus.items():
                 spread[one][other] += count * own * another
-    root = _cholesky(fit.information)
-    inverse = [_solved(root, [float(one == other) for other in entrants]) for one in entrants]
-    mean = [sum(row[one] for row in inverse) / len(entrants) for one in entrants]
-    errors = []
-    for row in inverse:
-        weights = [own - common for own, common in zip(row, mean, strict=True)]
-        errors.append(sqrt(sum(weights[one] * _dot(spread[one], weights) for one in entrants)))
-    return errors
+    return spread
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:

@@ -84,10 +84,7 @@ class EntrantResult(NamedTuple):
     """Victories; a shared one counts in part."""
     fair: float
     """Expected victories if all were alike."""
-    rating: float
-    """The rating in Elo points; the mean of all entrants is 0."""
-    uncertainty: float
-    """Half the width of the rating's confidence interval."""
+    rating: Rating
     faults: dict[str, int]
     move_ms: float
     """The mean duration of a move in milliseconds."""
@@ -183,11 +180,11 @@ class Summary:
             for table in sorted(deals)
             for entrant in dict.fromkeys(plan.tables[table].seats)
         ]
-        ratings = rate(([deal] for each in deals.values() for deal in each), len(plan.entrants))
-        count = sum(map(len, deals.values()))
-        quantile = quantile_at_any_time(decision.error, count) if decision else quantile_of(CONFIDENCE)
+        lucks = [[deal] for each in deals.values() for deal in each]
+        quantile = quantile_at_any_time(decision.error, len(lucks)) if decision else quantile_of(CONFIDENCE)
+        ratings = rate(lucks, len(plan.entrants), quantile)
         self.standings = sorted(
-            _results(plan, played, ratings, quantile), key=lambda result: (-result.rating, result.entrant)
+            _results(plan, played, ratings), key=lambda result: (-result.rating.over_mean.elo, result.entrant)
         )
 
 
@@ -207,9 +204,7 @@ def _share(
     return Share(table, entrant, games, fmean(scores), fair, bounds, verdict(bounds, fair, margin))
 
 
-def _results(
-    plan: Plan, played: Sequence[tuple[Fixture, Game]], ratings: Sequence[Rating], quantile: float
-) -> list[EntrantResult]:
+def _results(plan: Plan, played: Sequence[tuple[Fixture, Game]], ratings: Sequence[Rating]) -> list[EntrantResult]:
     seats_taken: Counter[int] = Counter()
     won: dict[int, float] = defaultdict(float)
     fair: dict[int, float] = defaultdict(float)
@@ -229,8 +224,7 @@ def _results(
             seats_taken[entrant],
             won[entrant],
             fair[entrant],
-            ratings[entrant].elo,
-            quantile * ratings[entrant].standard_error,
+            ratings[entrant],
             dict(sorted(faults[entrant].items())),
             fmean(ms[entrant]) if ms[entrant] else 0.0,
             sorted(ms[entrant])[len(ms[entrant]) * 99 // 100] if ms[entrant] else 0.0,
@@ -245,7 +239,8 @@ def summary_text(summary: Summary) -> str:
     standings = [
         [
             names[each.entrant],
-            f"{each.rating:+.0f} ± {each.uncertainty:.0f}",
+            str(each.rating.over_mean),
+            str(each.rating.lead or "-"),
             f"{each.games}",
             _percent(each.won / each.games) if each.games else "-",
             _percent(each.fair / each.games) if each.games else "-",
@@ -277,7 +272,9 @@ def summary_text(summary: Summary) -> str:
     ]
     return "\n".join(
         [
-            *markdown(("bot", "rating", "games", "won %", "fair %", "ms/move", "99th pct. ms"), standings, left=1),
+            *markdown(
+                ("bot", "rating", "lead", "games", "won %", "fair %", "ms/move", "99th pct. ms"), standings, left=1
+            ),
             "",
             *markdown(
                 (
@@ -324,8 +321,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "bots": [
             {
                 "bot": names[each.entrant],
-                "rating": round(each.rating, 3),
-                "uncertainty": round(each.uncertainty, 3),
+                **each.rating.to_json(),
                 "games": each.games,
                 "wins": round(each.won, 3),
                 "fair_wins": round(each.fair, 3),

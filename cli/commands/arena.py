@@ -291,8 +291,7 @@ def list_ratings(
             {
                 "bot": each.bot.text,
                 "origin": each.bot.origin,
-                "rating": round(each.rating, 3),
-                "uncertainty": round(each.uncertainty, 3),
+                **each.rating.to_json(),
                 "games": each.games,
                 "wins": round(each.won, 3),
                 "fair_wins": round(each.fair, 3),
@@ -308,14 +307,15 @@ def list_ratings(
     rows = [
         (
             name,
-            f"{each.rating:+.0f} ± {each.uncertainty:.0f}",
+            str(each.rating.over_mean),
+            str(each.rating.lead or "-"),
             f"{each.games}",
             f"{100 * each.won / each.games:.1f}",
             f"{100 * each.fair / each.games:.1f}",
         )
         for name, each in zip(names(ratings), ratings, strict=True)
     ]
-    print("\n".join(markdown(("bot", "rating", "games", "won %", "fair %"), rows, left=1)))
+    print("\n".join(markdown(("bot", "rating", "lead", "games", "won %", "fair %"), rows, left=1)))
     print()
     left = f" {counted(listed.incomplete, 'game')} of incomplete deals do not count." if listed.incomplete else ""
     say(f"{counted(listed.games, 'game')} in {counted(len(paths), 'file')}.{left}")

@@ -402,7 +402,7 @@ class TestStandings:
             2, ((0,), (1,)), ((1,), (0,))
         ).standings  # the second game is played the other way round
         assert [each.entrant for each in standings] == [0, 1]
-        assert standings[0].rating > 0 > standings[1].rating
+        assert standings[0].rating.over_mean.elo > 0 > standings[1].rating.over_mean.elo
         assert [each.won for each in standings] == [2, 0]
 
     def test_the_slowest_moves_but_one_in_a_hundred_set_the_time_that_is_shown(self) -> None:

@@ -8,7 +8,7 @@ same probability in both cases.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import comb, exp, log, sqrt
 from random import Random
 from typing import Literal
@@ -18,7 +18,7 @@ import pytest
 from cli.arena.bounds import interval, quantile_of
 from cli.arena.fixtures import ArenaTable, Fixture, seated
 from cli.arena.game import Game
-from cli.arena.ratings import ELO, Rating, rate
+from cli.arena.ratings import ELO, Difference, rate
 from cli.arena.scores import POINTS, Deal, Deals, Score
 from cli.arena.standings import Decision, Verdict, verdict
 
@@ -47,6 +47,11 @@ def won(entrant: int, other: int, share: float = 1) -> list[Deal]:
     return [tuple(sorted((Score(entrant, 1, points), Score(other, 1, 2 * POINTS - points))))]
 
 
+def rated(lucks: Iterable[Sequence[Deal]], entrants: int) -> list[Difference]:
+    """Return the ratings compared with the mean, with their standard errors."""
+    return [rating.over_mean for rating in rate(lucks, entrants, 1)]
+
+
 def plausible(trials: int, chance: float) -> range:
     """Return how many of some trials may succeed. Fewer, or more, do so with a probability below 1/1000 each."""
     chances = [comb(trials, hits) * chance**hits * (1 - chance) ** (trials - hits) for hits in range(trials + 1)]
@@ -72,7 +77,7 @@ class TestRatings:
             for other, count in enumerate(row)
             for _ in range(many * count)
         ]
-        ratings = rate(lucks, len(teams))
+        ratings = rated(lucks, len(teams))
         logs = {team: round((own.elo - ratings[-1].elo) / ELO, 2) for team, own in zip(teams, ratings, strict=True)}
         assert logs == {
             "Milwaukee": 1.58, "Detroit": 1.44, "Toronto": 1.29, "New York": 1.25, "Boston": 1.11, "Cleveland": 0.68,
@@ -94,7 +99,7 @@ class TestRatings:
                     expected[score.entrant] += games * score.seats / total
             strengths = [own / each for own, each in zip(victories, expected, strict=True)]
         middle = sum(map(log, strengths)) / 4
-        ratings = [own.elo for own in rate([[deal] for deal in deals], 4)]
+        ratings = [own.elo for own in rated([[deal] for deal in deals], 4)]
         assert ratings == pytest.approx([ELO * (log(own) - middle) for own in strengths], abs=1e-3)
 
     def test_they_do_not_depend_on_the_order_of_games(self) -> None:
@@ -110,9 +115,9 @@ class TestRatings:
                     game = Game(0, "classic", 0, places, ({},) * len(seats), ((),) * len(seats), ())
                     games.append((Fixture(0, table, deal, rotation), game))
 
-        def ratings() -> list[Rating]:
+        def ratings() -> list[Difference]:
             deals = Deals(tables)
-            return rate([[deal] for each in games if (deal := deals.add(*each))], 3)
+            return rated([[deal] for each in games if (deal := deals.add(*each))], 3)
 
         before = ratings()
         rng.shuffle(games)
@@ -128,27 +133,39 @@ class TestRatings:
             places = (shared, (seats.index(2),))
             result = deals.add(Fixture(0, 0, 0, rotation), Game(0, "classic", 0, places, ({},) * 3, ((),) * 3, ()))
         assert result == tuple(Score(entrant, 1, points) for entrant, points in enumerate((3780, 3780, 0)))
-        first, second, third = rate([[result]] * 9, 3)
+        first, second, third = rated([[result]] * 9, 3)
         assert first == pytest.approx(second)
         assert first.elo > 0 > third.elo
 
     def test_who_never_wins_is_rated_with_little_certainty(self) -> None:
-        best, worst = rate([won(0, 1)] * 200, 2)
+        best, worst = rated([won(0, 1)] * 200, 2)
         assert best.elo - worst.elo > 700
-        assert quantile_of(0.99) * best.standard_error > best.elo / 4
+        assert quantile_of(0.99) * best.uncertainty > best.elo / 4
+
+    def test_a_lead_is_not_made_uncertain_by_a_third(self) -> None:
+        """One who never wins makes everybody's mean uncertain, and nobody's lead over another."""
+        rng = Random(1)
+        pairs = [[simulated(rng, (0, 1), (0.5, 0), "shared")] for _ in range(200)]
+        (alone, _), (lead, _, last) = (rate(lucks, n, 1) for n, lucks in ((2, pairs), (3, pairs + [won(0, 2)] * 200)))
+        assert lead.lead is not None
+        assert alone.lead is not None
+        assert lead.lead == pytest.approx(alone.lead, rel=0.1)
+        assert alone.lead == pytest.approx((2 * alone.over_mean.elo, 2 * alone.over_mean.uncertainty))
+        assert lead.over_mean.uncertainty > 2 * lead.lead.uncertainty
+        assert last.lead is None
 
     def test_those_who_never_met_are_not_compared(self) -> None:
         rng = Random(1)
         pairs = [[simulated(rng, seats, (0, 1, 0, 1), "shared")] for seats in ((0, 1), (2, 3)) for _ in range(500)]
-        ratings = rate(pairs, 4)
+        ratings = rated(pairs, 4)
         assert ratings[1].elo - ratings[0].elo == pytest.approx(ELO, rel=0.2)
-        assert min(own.standard_error for own in ratings) > 100
+        assert min(own.uncertainty for own in ratings) > 100
 
     def test_games_that_are_counted_twice_make_nothing_more_certain(self) -> None:
         rng = Random(1)
         deals = [simulated(rng, (0, 1), (0, 1), "shared") for _ in range(500)]
         once, twice, independent = (
-            rate(lucks, 2)[0].standard_error
+            rated(lucks, 2)[0].uncertainty
             for lucks in ([[deal] for deal in deals], [[deal] * 2 for deal in deals], [[deal] for deal in deals * 2])
         )
         assert twice == pytest.approx(once, rel=0.05)
@@ -165,10 +182,10 @@ def covered(tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck
     hits: Counter[int] = Counter()
     for trial in range(TRIALS):
         rng = Random(trial)
-        ratings = rate([[simulated(rng, seats, logs, luck)] for seats in tables for _ in range(deals)], len(logs))
+        ratings = rated([[simulated(rng, seats, logs, luck)] for seats in tables for _ in range(deals)], len(logs))
         for entrant, own in enumerate(ratings):
             error = own.elo - ELO * (logs[entrant] - middle)
-            hits[entrant] += abs(error) <= quantile_of(COVERAGE) * own.standard_error
+            hits[entrant] += abs(error) <= quantile_of(COVERAGE) * own.uncertainty
     return hits
 
 
@@ -195,7 +212,7 @@ class TestIntervals:
         chance = 1 / (1 + exp(logs[0] - logs[1]))
         for trial in range(TRIALS):
             rng = Random(trial)
-            own = rate([[simulated(rng, (0, 1), logs, "alike")] for _ in range(deals)], 2)[1]
+            own = rated([[simulated(rng, (0, 1), logs, "alike")] for _ in range(deals)], 2)[1]
             independent = ELO / 2 / sqrt(2 * deals * chance * (1 - chance))
             hits += abs(own.elo - ELO * 0.35) <= quantile_of(COVERAGE) * independent
         assert hits not in plausible(TRIALS, COVERAGE)
@@ -212,8 +229,8 @@ def scores(rng: Random, chance: float, deals: int) -> list[int]:
     return [2 * (rng.random() < chance) for _ in range(deals)]
 
 
-def decided(victories: Sequence[int], margin: float) -> Verdict:
-    """Return what a decision says about the first of two entrants, if it may stop after any deal."""
+def decision_on(victories: Sequence[int], margin: float) -> Decision:
+    """Return the decision on two entrants, which may be made after any deal."""
     decision = Decision((PAIR,), ERROR, margin)
     for deal, wins in enumerate(victories):
         for rotation in (0, 1):
@@ -221,7 +238,12 @@ def decided(victories: Sequence[int], margin: float) -> Verdict:
             decision.add(Fixture(0, 0, deal, rotation), WON_BY[winner])
         if decision.is_made:
             break
-    return verdict(decision.bounds(0, 0), 0.5, margin)
+    return decision
+
+
+def decided(victories: Sequence[int], margin: float) -> Verdict:
+    """Return what the decision says about the first of them."""
+    return verdict(decision_on(victories, margin).bounds(0, 0), 0.5, margin)
 
 
 def decided_by(victories: Sequence[int], margin: float) -> Verdict:
@@ -263,3 +285,7 @@ class TestDecisions:
         answers = [decided(scores(Random(trial), chance, 800), margin) for trial in range(20)]
         assert "open" not in answers
         assert sum(answer in right for answer in answers) in plausible(20, 1 - ERROR / 2)
+
+    @pytest.mark.parametrize(("margin", "is_made"), [(0.0, False), (0.2, True)])
+    def test_equals_are_decided_only_with_a_margin(self, margin: float, is_made: bool) -> None:
+        assert decision_on([1] * 100, margin).is_made == is_made

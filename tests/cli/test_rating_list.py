@@ -71,8 +71,9 @@ class TestRatings:
         second = file(tmp_path / "2", HEADING, *deals(["b:B", "c:C"], 60, seed=2))
         _, ratings = listed(first, second)
         assert [each.bot.text for each in ratings] == ["a:A", "b:B", "c:C"]
-        assert ratings[0].rating - ratings[1].rating == pytest.approx(120, abs=60)
-        assert sum(each.rating for each in ratings) == pytest.approx(0, abs=1e-6)
+        assert ratings[0].rating.lead is not None
+        assert ratings[0].rating.lead.elo == pytest.approx(120, abs=60)
+        assert sum(each.rating.over_mean.elo for each in ratings) == pytest.approx(0, abs=1e-6)
         assert [each.games for each in ratings] == [120, 240, 120]
         assert sum(each.won for each in ratings) == sum(each.fair for each in ratings) == 240
 
@@ -90,9 +91,9 @@ class TestRatings:
     def test_a_file_that_is_given_twice_is_no_more_certain_than_once(self, tmp_path: Path) -> None:
         path = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 300))
         (_, once), (_, twice) = listed(path), listed(path, path)
-        assert twice[0].uncertainty == pytest.approx(once[0].uncertainty, rel=0.05)
+        assert twice[0].rating.over_mean.uncertainty == pytest.approx(once[0].rating.over_mean.uncertainty, rel=0.05)
         other = file(tmp_path / "2", HEADING, *deals(["a:A", "b:B"], 300, seed=2))
-        assert listed(path, other)[1][0].uncertainty < 0.8 * once[0].uncertainty
+        assert listed(path, other)[1][0].rating.over_mean.uncertainty < 0.8 * once[0].rating.over_mean.uncertainty
 
     def test_a_bot_is_another_one_in_another_version_or_folder(self, tmp_path: Path) -> None:
         bots = ["odds", "./bot"]
@@ -185,7 +186,7 @@ class TestCommand:
     def test_it_prints_a_table(self, here: Run, tmp_path: Path) -> None:
         path = file(tmp_path / "1", HEADING, *deals(["a:A|", "b:B"], 9))
         lines = here("arena", "list", str(path)).stdout.splitlines()
-        assert lines[0].replace(" ", "") == "|bot|rating|games|won%|fair%|"
+        assert lines[0].replace(" ", "") == "|bot|rating|lead|games|won%|fair%|"
         assert lines[2].startswith("| a:A/ |")
         assert lines[-1] == "18 games in one file."
 
