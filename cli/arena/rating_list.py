@@ -43,7 +43,7 @@ class ListedBot(NamedTuple):
     text: str
     """As it was typed."""
     origin: str
-    """What else its play depends on: a house bot's version of p2pdice, or the folder of a class or command."""
+    """What else its play depends on: a house bot's version of p2pdice, or the folder and the code of another bot."""
 
 
 class ListedRating(NamedTuple):
@@ -153,7 +153,9 @@ class _Arena:
     """
 
     def __init__(self, heading: dict[str, Any]) -> None:
-        self._version, self._folder = (str(heading.get(key, ""))[:_LONGEST_BOT] for key in ("p2pdice", "folder"))
+        self._program, self._folder = (str(heading.get(key, ""))[:_LONGEST_BOT] for key in ("p2pdice", "folder"))
+        bots, versions = (each if isinstance(each := heading.get(key), list) else [] for key in ("bots", "versions"))
+        self._versions = {str(bot): str(version)[:12] for bot, version in zip(bots, versions, strict=False)}
         self._numbers: set[int] = set()
         self._begun: dict[bytes, tuple[list[int], str, list[int], Counter[int]]] = {}
         """By luck: the bots of each deal, sorted; its rules; the numbers of its games so far; points by bot."""
@@ -164,7 +166,9 @@ class _Arena:
         return sum(len(numbers) for _, _, numbers, _ in self._begun.values())
 
     def bot(self, text: str) -> ListedBot:
-        return ListedBot(text, self._version if Entrant(text, "").kind == "house" else self._folder)
+        if Entrant(text, "").kind == "house":
+            return ListedBot(text, self._program)
+        return ListedBot(text, " ".join(filter(None, [self._folder, self._versions.get(text)])))
 
     def add(self, luck: bytes, bots: Sequence[int], game: Game) -> Deal | None:
         """Add a game, with its bots by seat; return its deal, if that is complete now."""

@@ -273,8 +273,8 @@ def list_ratings(
     """Rate the bots of many arenas together.
 
     A bot is the same in all files if it was typed in the same way: a house bot with the same version of p2pdice, a
-    command or class in the same folder. Games with equal seeds have the same dice, so they count as one observation,
-    even in different files.
+    command or class in the same folder and with the same code. Games with equal seeds have the same dice, so they count
+    as one observation, even in different files.
     """
     listed = RatingList(rules or (), players or ())
     paths = files or sorted(Home(ctx.ensure_object(Settings).home).arenas.glob("*.ndjson"))

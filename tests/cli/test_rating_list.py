@@ -95,6 +95,18 @@ class TestRatings:
         other = file(tmp_path / "2", HEADING, *deals(["a:A", "b:B"], 300, seed=2))
         assert listed(path, other)[1][0].rating.over_mean.uncertainty < 0.8 * once[0].rating.over_mean.uncertainty
 
+    def test_a_bot_is_another_one_with_other_code(self, tmp_path: Path) -> None:
+        codes = ["0123456789abcdef", "0123456789abcdef", "f" * 64]
+        headings = [HEADING | {"bots": ["./bot", "odds"], "versions": [code, ""]} for code in codes]
+        bots = ["odds", "./bot"]
+        _, ratings = listed(*(file(tmp_path / f"{n}", each, *deals(bots, 9)) for n, each in enumerate(headings)))
+        assert set(names(ratings)) == {"odds", "./bot (/bots 0123456789ab)", "./bot (/bots ffffffffffff)"}
+
+    @pytest.mark.parametrize("versions", [None, 1, {}, ["x"], [None, 1, 2], [[], {}]], ids=str)
+    def test_a_heading_may_be_anything(self, tmp_path: Path, versions: Any) -> None:
+        heading = HEADING | {"bots": versions, "versions": versions, "folder": versions, "p2pdice": versions}
+        assert len(listed(file(tmp_path / "1", heading, *deals(["odds", "./bot"], 2)))[1]) == 2
+
     def test_a_bot_is_another_one_in_another_version_or_folder(self, tmp_path: Path) -> None:
         bots = ["odds", "./bot"]
         headings = [HEADING, HEADING | {"p2pdice": "2"}, HEADING | {"folder": "/\x1b"}]
