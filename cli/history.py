@@ -19,8 +19,8 @@ from p2pdice.moves import FACES
 from protocol.events import CupsSeen, Happened, MatchResult
 
 if TYPE_CHECKING:
+    from cli.text.retelling import Retelling
     from protocol.events import NodeEvent, PlayerInfo
-    from protocol.match.replay import Replay
 
 
 CONFIDENCE: Final = 0.95
@@ -87,12 +87,13 @@ class MatchFigures:
                 self.moves.append(WeighedMove(move.seat, weighed))
 
 
-def no_figures(replayed: Replay) -> MatchFigures:
+def no_figures(replayed: Retelling) -> MatchFigures:
     """Return empty figures, to be filled from the events of a match."""
-    return MatchFigures(replayed.verdict.match or "", replayed.players, dice=[[0] * 6 for _ in replayed.players])
+    match = "" if replayed.verdict is None else replayed.verdict.match or ""
+    return MatchFigures(match, tuple(replayed.players), dice=[[0] * 6 for _ in replayed.players])
 
 
-def figures(replayed: Replay) -> MatchFigures:
+def figures(replayed: Retelling) -> MatchFigures:
     """Replay a match and return its figures."""
     found = no_figures(replayed)
     board = Board()

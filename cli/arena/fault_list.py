@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from cli.arena.game import Game, Plan, SeatFault
 from cli.arena.standings import short_names
 from cli.bots.faults import trace_lines
-from cli.render import counted, escape
+from cli.render import command_line, counted, escape
 
 _MOST: Final = 20
 """Maximum number of different faults that are kept for each entrant."""
@@ -49,11 +50,14 @@ class FaultList:
             noted.add((entrants[each.seat], likeness))  # an entrant can have several seats
             faults.setdefault(likeness, ListedFault(each, game.number)).games += 1
 
-    def text(self, plan: Plan) -> str:
-        """Return the faults in words; empty if there are none."""
-        return "\n".join(self._lines(plan))
+    def text(self, plan: Plan, path: Path) -> str:
+        """Return the faults in words, with the commands that show their games; empty if there are none.
 
-    def _lines(self, plan: Plan) -> Iterator[str]:
+        :param path: the file of the games.
+        """
+        return "\n".join(self._lines(plan, path))
+
+    def _lines(self, plan: Plan, path: Path) -> Iterator[str]:
         names = short_names(plan.entrants)
         for entrant, faults in sorted(self._faults.items()):
             name = names[entrant]
@@ -63,6 +67,7 @@ class FaultList:
                 where = f"in {counted(each.games, 'game')}, first in game {each.game}"
                 yield f"{name} {escape(each.first.reason)}{instead}: {where}."
                 yield from trace_lines(each.first.trace)
+                yield f"    {command_line('replay', path, '--game', str(each.game))}"
             if len(shown) > _SHOWN:
                 others = counted(len(shown) - _SHOWN, "other kind")
                 yield f"{name} made {others} of faults, which the file describes."

@@ -9,21 +9,23 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import Final, Literal, NamedTuple
 
-from cli.bots.bot import Bot, PlayerBot
+from cli.bots.bot import Bot, PlayerBot, program_name
 from cli.bots.faults import error_text
 from cli.bots.program_bot import ProgramBot
-from cli.bots.programs import split_command
+from cli.bots.programs import ProgramError, split_command
 from cli.render import escape
 from p2pdice.errors import IllegalMove, RulesError
 from p2pdice.moves import Move, parse_move
 from p2pdice.players import LEVELS, Player, house_player
 from p2pdice.views import View
+from protocol.limits import NICKNAME_CHARACTERS
 
 
 class ArenaTable(NamedTuple):
@@ -150,6 +152,19 @@ class _ClassBot(PlayerBot):
             return parse_move(str(move))
         except RulesError as error:
             raise IllegalMove(str(error)) from None  # without the frames of the parser
+
+
+def bot_label(text: str) -> str:
+    """Return a short name for a bot at a table, given the text of an entrant, which may be any text.
+
+    >>> bot_label("my_bots:Careful"), bot_label("./my-bot --fast"), bot_label("odds")
+    ('Careful', 'my-bot', 'odds')
+    """
+    name = text.rpartition(":")[2] if _CLASS.fullmatch(text) else text
+    if Entrant(text, "").kind == "program":
+        with suppress(ProgramError):
+            name = program_name(split_command(text))
+    return name[:NICKNAME_CHARACTERS].strip() or "bot"
 
 
 def named(texts: Sequence[str]) -> tuple[Entrant, ...]:

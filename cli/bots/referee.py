@@ -12,7 +12,7 @@ from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import FACES, Evict, Hand, Hands, Input, Play, Pledges, Roll, Rolled, Stakes, parse_move
 from p2pdice.rulesets import Ruleset
-from p2pdice.state import Expect
+from p2pdice.state import Expect, State
 from p2pdice.views import state_json
 
 
@@ -35,29 +35,35 @@ class Referee:
     def answer(self, line: bytes) -> bytes:
         """Return the answer to a line. A refused line does not change the state."""
         try:
-            events = self._take(read_object(line))
+            events = [event for event, _ in self.take(read_object(line))]
         except (RulesError, ValueError) as error:
             return refusal(str(error))
         shown = [event.to_json() for event in events]
         return write_object({"ok": True, "events": shown, "state": state_json(self.state)})
 
-    def _take(self, data: dict[str, Any]) -> tuple[Event, ...]:
+    def take(self, data: dict[str, Any]) -> list[tuple[Event, State]]:
+        """Return the events that a line causes, each with the state after its input.
+
+        :raises RulesError: if the rules refuse the input. The state is unchanged.
+        :raises RefusedLineError: if the line is no input.
+        """
         keys = frozenset(data)
         if not keys:
-            return ()
+            return []
         if keys not in _LINES:
             raise RefusedLineError(f"no line has the keys {short(', '.join(sorted(keys)))}: see p2pdice referee --help")
         item = _LINES[keys](self, data)
         state, events = apply(self.state, item)
+        happened = [(event, state) for event in events]
         dealt = self._dealt
         if isinstance(item, Rolled):
             dealt = None if data["deal"] is None else self._deal(data["deal"])
         while state.awaits is Expect.HANDS and dealt is not None:
             # A player who left in this round has shown their dice to nobody, but the referee has them.
-            state, more = apply(state, Hands(dealt))
-            events += more
+            state, events = apply(state, Hands(dealt))
+            happened += [(event, state) for event in events]
         self.state, self._dealt = state, dealt
-        return events
+        return happened
 
     def _deal(self, value: Any) -> tuple[Hand, ...]:
         hands = _hands(value)

@@ -243,7 +243,7 @@ def play(
         return
     print(summary_text(summary))
     print()
-    if faults := journal.faults.text(plan):
+    if faults := journal.faults.text(plan, path):
         say(faults)
         print()
     if decision:

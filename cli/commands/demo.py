@@ -15,8 +15,7 @@ import typer
 from cli.bots.crew import DemoMatch
 from cli.commands.bot_options import LevelsOption, dealt
 from cli.commands.judging import ProgressLine, read_transcript
-from cli.commands.replay import opened
-from cli.commands.verify import FileVerdict, describe
+from cli.commands.replay import opened, told_verdict
 from cli.exits import Failure
 from cli.front import application
 from cli.output import is_interactive
@@ -175,7 +174,7 @@ def judge(exhibition: DemoMatch) -> tuple[Verdict, list[Path]]:
 def _show(path: Path, settings: Settings, ui: Ui | None, pace: float | None) -> None:
     """Show the match in a transcript at the table."""
     _, _, replay = opened(str(path), settings, as_json=False)
-    verdict = "\n".join(describe(FileVerdict(path, replay.verdict))[:2])
+    verdict = "\n".join(told_verdict(replay))
     run(show(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict)))
 
 

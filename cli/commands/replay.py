@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from cli.arena.retold_game import NoGameError, RetoldGame, UnreadableGameError, game_from, is_arena
 from cli.commands.judging import named_transcript, read_transcript
 from cli.commands.verify import CODES, FileVerdict, describe, headline
 from cli.exits import ExitCode, Failure
@@ -21,12 +22,13 @@ from cli.table.play import run, show
 from cli.table.replay_table import ReplayTable, look_back
 from cli.table.showing import PaceOption, UiOption, showing
 from cli.text.event_json import VERDICT, event_line
+from cli.text.retelling import UNSIGNED, Retelling
 from cli.text.rounds import weigh
 from cli.text.seating import UnknownPlayerError, find_seat
 from p2pdice.events import RoundStarted
 from protocol.consensus.verifier import Judgement, examine
 from protocol.events import Happened
-from protocol.files import write_whole
+from protocol.files import read_outside, write_whole
 from protocol.match.replay import Replay
 from protocol.storage import archive
 from protocol.storage.home import Home
@@ -45,6 +47,7 @@ Examples:
   p2pdice replay last --as 0         the same for seat 0
   p2pdice replay last | less         the whole match
   p2pdice replay last --json | jq .sentence
+  p2pdice replay games.ndjson --game 17   a game of p2pdice arena
 
 \b
 Exit codes: 0 shown, and the match was fair, with or without claims that
@@ -59,6 +62,7 @@ Examples:
   p2pdice report last
   p2pdice report 2026-11-22-friday -o friday.html
   p2pdice report match.p2pdice -o match.html
+  p2pdice report games.ndjson --game 17 -o game.html
 
 \b
 The exit codes are those of p2pdice replay.
@@ -67,6 +71,18 @@ The exit codes are those of p2pdice replay.
 
 app = application()
 report_app = application()
+
+GameOption = Annotated[
+    int | None,
+    typer.Option(
+        "--game",
+        min=0,
+        metavar="N",
+        show_default=False,
+        help="Show game N of the file of an arena. Nobody signed it, so nothing is verified.",
+    ),
+]
+NOT_SIGNED: Final = "Nobody signed this game, so nothing was verified: a file like this proves nothing."
 
 
 @app.command(epilog=EPILOG)
@@ -82,6 +98,7 @@ def replay(
             help="Show only what one player saw: the beginning of a name, or a seat number from 0.",
         ),
     ] = None,
+    game: GameOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each event.")] = False,
     ui: UiOption = None,
     pace: PaceOption = None,
@@ -90,11 +107,13 @@ def replay(
 
     The transcript is verified first, as p2pdice verify does. You see all dice from the roll on, and with each bid how
     likely it seemed to its bidder. In a pipe or a file, you get the whole match at once.
+
+    With --game, FILE is that of an arena, which nobody signed. The faults of its bots are shown, too.
     """
     settings = ctx.ensure_object(Settings)
-    path, _, replayed = opened(match, settings, as_json)
+    path, _, replayed = opened(match, settings, as_json, game)
     seat = None if eyes is None else _seat(replayed, eyes)
-    verdict = describe(FileVerdict(path, replayed.verdict, is_kept=path != Path(match)))[:2]
+    verdict = told_verdict(replayed, is_kept=path != Path(match))
     if as_json:
         for line in data_lines(replayed, seat, path):
             print(line)
@@ -104,8 +123,7 @@ def replay(
     else:
         for line in story(replayed, seat, verdict):
             say(line)
-    code = CODES[replayed.verdict.verdict]
-    raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
+    raise typer.Exit(_code(replayed))
 
 
 @report_app.command(epilog=REPORT_EPILOG)
@@ -118,6 +136,7 @@ def report(
             "-o", "--out", metavar="FILE", dir_okay=False, show_default=False, help="Write to FILE, a new file."
         ),
     ] = None,
+    game: GameOption = None,
 ) -> None:
     """Make a page that shows a match and verifies it in the browser.
 
@@ -126,29 +145,50 @@ def report(
     """
     from cli.report.page import page  # imported late: replay does not need it, and it would double the imports
 
-    path, data, replayed = opened(match, ctx.ensure_object(Settings), as_json=False)
-    target = out if out is not None else Path(f"{path.stem}.html")
+    path, data, replayed = opened(match, ctx.ensure_object(Settings), as_json=False, game=game)
+    target = out if out is not None else Path(f"{path.stem}{'' if game is None else f'-{game}'}.html")
     if target.exists():
         raise Failure(f"{shown_path(target)} exists already.", hint="Give a file that does not exist yet: -o FILE")
     if not target.absolute().parent.is_dir():
         raise Failure(f"There is no folder {shown_path(target.parent)}.", hint="Create it first, or give another file.")
-    verdict = f"{headline(replayed.verdict)} {sentence(escape(replayed.verdict.reason))}"
+    judged = replayed.verdict
+    verdict = f"UNSIGNED. {NOT_SIGNED}" if judged is None else f"{headline(judged)} {sentence(escape(judged.reason))}"
     write_whole(target, page(replayed, data, verdict).encode())
     say(f"The report is {shown_path(target)}; open it in a browser.")
-    code = CODES[replayed.verdict.verdict]
-    raise typer.Exit(ExitCode.DONE if code is ExitCode.UNPROVEN else code)
+    raise typer.Exit(_code(replayed))
 
 
-def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, Replay]:
-    """Verify a transcript, and return its path, its bytes, and the match in it.
+def _code(replayed: Retelling) -> ExitCode:
+    code = ExitCode.DONE if replayed.verdict is None else CODES[replayed.verdict.verdict]
+    return ExitCode.DONE if code is ExitCode.UNPROVEN else code
+
+
+def told_verdict(replayed: Retelling, *, is_kept: bool = False) -> list[str]:
+    """Return the verdict on a file in two lines, or that there is none.
+
+    :param is_kept: see :attr:`cli.commands.verify.FileVerdict.is_kept`.
+    """
+    if isinstance(replayed, RetoldGame):
+        title = f"{shown_path(replayed.path)}, game {replayed.number}"
+        return [f"{title}: UNSIGNED.", f"  {NOT_SIGNED}", f"  The dice are those of the seed {escape(replayed.seed)}."]
+    assert replayed.verdict is not None
+    return describe(FileVerdict(replayed.path, replayed.verdict, is_kept=is_kept))[:2]
+
+
+def opened(name: str, settings: Settings, as_json: bool, game: int | None = None) -> tuple[Path, bytes, Retelling]:
+    """Verify a transcript, and return its path, its bytes, and the match in it; or open a game of an arena.
 
     :param name: a path, or a match in the home.
     :param as_json: whether to print the verdict as JSON if there is no match to show.
-    :raises Failure: if the file cannot be read, or is a proof of misconduct without a match.
+    :param game: the number of a game of an arena.
+    :return: no bytes with a game of an arena, in which nothing was verified.
+    :raises Failure: if the file cannot be read, or is a proof of misconduct without a match, or has no such game.
     :raises typer.Exit: if the file was altered or another protocol version wrote it, after the verdict is printed.
     """
     try:
         path = named_transcript(name, settings)
+        if game is not None or is_arena(read_outside(path, 64)):
+            return path, b"", _game(path, game)
         data = read_transcript(path)
     except OSError as error:
         raise Failure(
@@ -171,7 +211,20 @@ def opened(name: str, settings: Settings, as_json: bool) -> tuple[Path, bytes, R
     raise Failure(f"{shown_path(path)} is a proof of misconduct: it holds no match to look at.", hint=hint)
 
 
-def _seat(replayed: Replay, wanted: str) -> int:
+def _game(path: Path, game: int | None) -> RetoldGame:
+    try:
+        return game_from(path, game)
+    except NoGameError as error:
+        again = command_line("replay", path, "--game", "0")
+        raise Failure(
+            f"{shown_path(path)}: {sentence(str(error))}", hint=f"Give the number of a game: {again}"
+        ) from None
+    except UnreadableGameError as error:
+        which = "" if game is None else f", game {game}"
+        raise Failure(f"{shown_path(path)}{which}: {sentence(escape(str(error)))}", code=ExitCode.ALTERED) from None
+
+
+def _seat(replayed: Retelling, wanted: str) -> int:
     """Return the seat given by ``--as``.
 
     :raises typer.BadParameter: if it fits no player, or several.
@@ -182,7 +235,7 @@ def _seat(replayed: Replay, wanted: str) -> int:
         raise typer.BadParameter(str(error), param_hint="--as") from None
 
 
-def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[str]:
+def story(replayed: Retelling, seat: int | None, verdict: list[str]) -> Iterator[str]:
     """Yield the verdict and the whole match in plain sentences, with an empty line before each round."""
     yield from verdict
     board = Board()
@@ -192,13 +245,15 @@ def story(replayed: Replay, seat: int | None, verdict: list[str]) -> Iterator[st
         for beat in beats(event, board):
             board.take(beat)
             yield from look_back(beat, board)
-    if CODES[replayed.verdict.verdict] is not ExitCode.DONE:
+    if replayed.verdict is not None and CODES[replayed.verdict.verdict] is not ExitCode.DONE:
         yield from ("", "The transcript ends here.", *verdict)
 
 
-def data_lines(replayed: Replay, seat: int | None, path: Path) -> Iterator[str]:
+def data_lines(replayed: Retelling, seat: int | None, path: Path) -> Iterator[str]:
     """Yield lines of JSON: the verdict, then all events of the match."""
-    yield json.dumps({"type": VERDICT, **FileVerdict(path, replayed.verdict).to_json()})
+    judged = replayed.verdict
+    shown = {"file": str(path), "verdict": UNSIGNED} if judged is None else FileVerdict(path, judged).to_json()
+    yield json.dumps({"type": VERDICT, **shown})
     board = Board()
     for step, event in replayed.tell(seat):
         board.take(event)

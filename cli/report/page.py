@@ -25,9 +25,10 @@ from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
     from cli.table.board import Told
+    from cli.text.retelling import Retelling
     from p2pdice.moves import Hand
     from protocol.events import PlayerInfo
-    from protocol.match.replay import ClosedStep, Replay
+    from protocol.match.replay import ClosedStep
 
 STYLE: Final = "report.css"
 TEMPLATE: Final = "report.html.j2"
@@ -36,18 +37,20 @@ ORDER: Final = "verifier/order.txt"
 UI: Final = "show_checks.js"
 
 
-def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
+def page(replayed: Retelling, transcript: bytes, verdict: str) -> str:
     """Return the report on a match as HTML. It depends only on the transcript, not on the name of its file.
 
-    :param transcript: the bytes of the file, which the page embeds.
-    :param verdict: this program's verdict, in a sentence.
+    The page on a game that nobody signed has no verifier and no signatures, and says so.
+
+    :param transcript: the bytes of the file, which the page embeds; empty without signatures.
+    :param verdict: this program's verdict in a sentence, or that there is none.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     shown = contents(replayed)
     dice = _dice(shown, replayed)
     own = "base-uri 'none'; form-action 'none'"
-    style, script = _text(STYLE), scripts()
+    style, script = _text(STYLE), scripts() if replayed.verdict is not None else ""
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -56,7 +59,8 @@ def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
         loader=FunctionLoader(_text),
     )
     return environment.get_template(TEMPLATE).render(
-        title=_title(shown, replayed.verdict.rules or ""),
+        title=_title(shown, replayed.rules),
+        rules=replayed.rules,
         played=sum(bool(each.dice) for each in shown.rounds),
         verdict=verdict,
         judged=replayed.verdict,
@@ -72,9 +76,13 @@ def page(replayed: Replay, transcript: bytes, verdict: str) -> str:
         enough_dice=ENOUGH_DICE,
         style=style,
         script=script,
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {own}",
+        policy=f"default-src 'none'; style-src {_hash(style)}; {_scripts_allowed(script)}{own}",
         transcript=b64encode(transcript).decode("ascii"),
     )
+
+
+def _scripts_allowed(script: str) -> str:
+    return f"script-src {_hash(script)}; " if script else ""
 
 
 def _title(shown: Contents, rules: str) -> str:
@@ -90,7 +98,7 @@ def scripts() -> str:
     return "\n".join([*(_text(f"verifier/{name}") for name in names), _text(UI)])
 
 
-def _dice(shown: Contents, replayed: Replay) -> list[tuple[int, ...]]:
+def _dice(shown: Contents, replayed: Retelling) -> list[tuple[int, ...]]:
     """Return the dice by seat at the start of each round and, if known, at the end."""
     counts = [each.dice for each in shown.rounds if each.dice]
     end = replayed.last_dice
@@ -181,7 +189,7 @@ class Contents:
         return p_value(chi_square(self.dealt[seat]))
 
 
-def contents(replayed: Replay) -> Contents:
+def contents(replayed: Retelling) -> Contents:
     """Return the contents of the report on a match."""
     found = Contents(Seating.of(replayed.players, None), steps=[*replayed.steps()])
     counted = no_figures(replayed)

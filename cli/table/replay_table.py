@@ -20,6 +20,7 @@ from cli.table.pace import beats
 from cli.table.scene import ReplayStrip, Talk, WatchStrip
 from cli.table.table import Face, Table
 from cli.text.coach import facts
+from cli.text.retelling import UNSIGNED
 from cli.text.rounds import chances, hindsight, weigh
 from cli.text.seating import UnknownPlayerError, display_names, find_seat
 from cli.text.speech import hear_bid
@@ -29,8 +30,8 @@ from protocol.events import CupsSeen, Happened, MatchResult
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.showing import Showing
+    from cli.text.retelling import Retelling
     from protocol.events import NodeEvent
-    from protocol.match.replay import Replay
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
 """Names of keys that are not just their capitalized identifiers."""
@@ -79,7 +80,7 @@ class Tape:
     :param name: shown as the table's name; if empty, the name of the file is.
     """
 
-    def __init__(self, replay: Replay, eyes: int | None, name: str = "") -> None:
+    def __init__(self, replay: Retelling, eyes: int | None, name: str = "") -> None:
         self.replay = replay
         self.eyes = eyes
         self.board = Board()
@@ -208,7 +209,7 @@ class ReplayTable(Table):
 
     def __init__(
         self,
-        replay: Replay,
+        replay: Retelling,
         settings: Settings,
         showing: Showing,
         eyes: int | None,
@@ -217,7 +218,7 @@ class ReplayTable(Table):
     ) -> None:
         super().__init__(settings, showing, face)
         self._replay = replay
-        self.verdict = replay.verdict.verdict.value
+        self.verdict = UNSIGNED if replay.verdict is None else replay.verdict.verdict.value
         self._told_verdict = verdict
         self._tape = Tape(replay, eyes, self.title)
         self._is_playing = asyncio.Event()
@@ -331,7 +332,8 @@ class ReplayTable(Table):
             self._say_end()
 
     def _say_end(self) -> None:
-        self._say(f"The transcript ends here.\n{self._told_verdict}\nType start, back, round 1 or quit.")
+        what = "game" if self._replay.verdict is None else "transcript"
+        self._say(f"The {what} ends here.\n{self._told_verdict}\nType start, back, round 1 or quit.")
 
     def _do_play(self, _rest: str) -> None:
         self._is_playing.set()
@@ -433,7 +435,7 @@ class DemoTable(ReplayTable):
 
     title = "Demo"
 
-    def __init__(self, replay: Replay, settings: Settings, showing: Showing, verdict: str) -> None:
+    def __init__(self, replay: Retelling, settings: Settings, showing: Showing, verdict: str) -> None:
         super().__init__(replay, settings, showing, WATCHER, verdict)
         self._facts = facts(len(replay.players))
         self._signatures = [0, *accumulate(len(step.messages) + len(step.votes) for step in replay.steps())]
@@ -525,7 +527,7 @@ async def _each(events: Iterable[NodeEvent]) -> AsyncGenerator[NodeEvent]:
         yield event
 
 
-def _measured(replay: Replay) -> tuple[list[int], list[int | None]]:
+def _measured(replay: Retelling) -> tuple[list[int], list[int | None]]:
     """Return the number of scenes in each round, starting with round 0, and the seat that lost dice in each round.
 
     The second list starts with round 1. It has None where nobody or more than one seat lost dice.

@@ -78,6 +78,8 @@ class Replay:
         self.path = path
         self._rules_name = rules_name
         self.verdict: Verdict = examined.verdict
+        self.rules = examined.verdict.rules or ""
+        """The name of the ruleset; for house rules, the start of their hash."""
         chain = self._history.chain
         roster = [entry.join for entry in self._history.genesis.roster]
         self._info = tuple(PlayerInfo(join.nickname, fingerprint(join.identity)) for join in roster)

@@ -300,7 +300,7 @@ class TestFaults:
         for game in played(arena):
             fixture = fixture_at(arena.tables, game.number)
             faults.add(game, seated(arena.tables[fixture.table], fixture.rotation))
-        return faults.to_json(arena), faults.text(arena)
+        return faults.to_json(arena), faults.text(arena, Path("games.ndjson"))
 
     def test_each_mistake_of_a_class_is_shown_once_with_its_traceback(self) -> None:
         found, shown = self.listed(plan("tests.cli.arena_players:Rare", "odds", games=20))
@@ -321,7 +321,7 @@ class TestFaults:
         found, shown = self.listed(arena)
         described = {game.number: {each.likeness for each in game.described} for game in played(arena)}
         for each in found:
-            assert f"first in game {each['game']}." in shown
+            assert f"p2pdice replay games.ndjson --game {each['game']}\n" in f"{shown}\n"
             fault = SeatFault(*(each[name] for name in SeatFault._fields))
             assert fault.likeness in described[each["game"]]
             assert each["games"] == sum(fault.likeness in faults for faults in described.values())

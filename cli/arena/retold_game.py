@@ -1,0 +1,162 @@
+"""A game of an arena, shown again from a line of its file. Nobody signed it, so it proves nothing.
+
+The file may come from anybody. A line is bounded in size, and played again by the engine before any of it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from cli.arena.fixtures import bot_label
+from cli.arena.game import Game, SeatFault
+from cli.bots.referee import Referee
+from p2pdice.errors import RulesError
+from p2pdice.events import Event
+from p2pdice.moves import Hand
+from p2pdice.rulesets import Ruleset
+from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, Expect, State
+from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, MatchStarted, NodeEvent, Notice, PlayerInfo
+from protocol.files import open_outside
+from protocol.match.replay import ClosedStep, Moment
+
+LARGEST_LINE: Final = 16 * 1024 * 1024
+"""Bytes: far more than the longest game takes."""
+_MARK: Final = b'{"type":"game",'
+_HEADING: Final = b'{"type":"arena",'
+
+
+class NoGameError(ValueError):
+    """There is no such game. The message is a clause about the file, unescaped."""
+
+
+class UnreadableGameError(ValueError):
+    """The line is not a game, or not one by the rules. The message is a clause about the game, unescaped."""
+
+
+def is_arena(data: bytes) -> bool:
+    """Return whether a file that begins with these bytes is that of an arena, or of some of its games."""
+    return data.startswith((_MARK, _HEADING))
+
+
+def game_from(path: Path, number: int | None) -> RetoldGame:
+    """Return a game in the file of an arena.
+
+    :param number: None for the only game in the file.
+    :raises NoGameError: if there is no such game, or ``number`` is None and there are several.
+    :raises UnreadableGameError: if the game cannot be shown.
+    :raises OSError: if the file cannot be read, or is no regular file.
+    """
+    found: RetoldGame | None = None
+    with open_outside(path) as file:
+        while line := file.readline(LARGEST_LINE + 1):
+            if not line.startswith(_MARK):
+                continue
+            if number is None:
+                if found is not None:
+                    raise NoGameError("it has several games")
+                found = RetoldGame(path, _read(line))
+            elif line.startswith(b'"number":%d,' % number, len(_MARK)):
+                return RetoldGame(path, _read(line))
+    if found is None:
+        raise NoGameError("it has no game" if number is None else f"it has no game {number}")
+    return found
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    if len(line) > LARGEST_LINE:
+        raise UnreadableGameError("its line is too long")
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        raise UnreadableGameError("its line is incomplete") from None
+    assert isinstance(data, dict)  # it begins with a brace
+    return data
+
+
+class RetoldGame:
+    """One game of an arena, played again: a :class:`cli.text.retelling.Retelling`.
+
+    :param data: the parsed line of the file.
+    :raises UnreadableGameError: if it is not a game by the rules.
+    """
+
+    verdict: Final = None
+    """There is none, because nobody signed the game."""
+
+    def __init__(self, path: Path, data: dict[str, Any]) -> None:
+        self.path = path
+        try:
+            game = Game.from_json(data)
+            self._ruleset = Ruleset.from_options(dict(data["options"]).items())
+            bots, seed = [str(bot) for bot in data["bots"]], str(data["seed"])
+            if len(bots) != len(game.faults) or not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS:
+                raise UnreadableGameError("it does not name its bots")
+            if not 0 <= game.leader < len(bots):
+                raise UnreadableGameError("nobody sits where it begins")
+            if not game.lines:
+                raise UnreadableGameError("the process that played it died, so its file has no moves")
+            referee = Referee(self._ruleset, len(bots), game.leader)
+            self._first = referee.state
+            self._steps = [(referee.take(line), _deal(line)) for line in game.lines]
+        except UnreadableGameError:
+            raise
+        except (KeyError, TypeError, ValueError, RulesError) as error:
+            raise UnreadableGameError(f"it is not one by the rules: {error}") from None
+        if referee.state.awaits is not Expect.OVER or referee.state.places != game.places:
+            raise UnreadableGameError("its result is not that of its moves")
+        self._last = referee.state
+        self._faults = game.described
+        self.number = game.number
+        self.seed = seed
+        """The seed of its dice."""
+        self.rules = self._ruleset.name or game.rules
+        self.players = tuple(PlayerInfo(bot_label(bot), f"seat {seat}") for seat, bot in enumerate(bots))
+        """The bots by seat. Nobody has a key here, so the seats tell equal names apart."""
+        self.rounds = tuple(step for step, (_, deal) in enumerate(self._steps) if deal is not None)
+        self.last_step = len(self._steps) - 1
+        self.last_dice = tuple(referee.state.dice)
+
+    def tell(self, seat: int | None = None, since: int = 0) -> Iterator[Moment]:
+        players = tuple(PlayerInfo(each.name, each.fingerprint, at == seat) for at, each in enumerate(self.players))
+        if not since:
+            yield Moment(0, MatchStarted("", self._ruleset, players, seat, self._first, rules_name=self._house_rules))
+        for step, (happened, deal) in enumerate(self._steps[since:], since):
+            for event in self._at(step, happened, deal, seat):
+                yield Moment(step, event)
+        for fault in self._faults:
+            if fault.line > self.last_step:
+                yield Moment(self.last_step, self._notice(fault))
+        yield Moment(self.last_step, MatchResult("", self._last.places, players, self.path))
+
+    def _at(
+        self, step: int, happened: list[tuple[Event, State]], deal: tuple[Hand, ...] | None, seat: int | None
+    ) -> Iterator[NodeEvent]:
+        for fault in self._faults:
+            if fault.line == step:
+                yield self._notice(fault)
+        for index, (event, state) in enumerate(happened):
+            is_last = index + 1 == len(happened) or happened[index + 1][1] is not state
+            yield Happened(event, state, is_last=is_last)
+        if deal is not None and seat is not None and deal[seat]:
+            yield DiceRolled(deal[seat])
+        elif deal is not None and seat is None:
+            yield CupsSeen(deal, happened[-1][1])
+
+    @property
+    def _house_rules(self) -> str:
+        return "" if self._ruleset.name else self.rules
+
+    def _notice(self, fault: SeatFault) -> Notice:
+        instead = f", and {fault.played} was played instead" if fault.played else ""
+        return Notice(f"{self.players[fault.seat].name} {fault.reason}{instead}")
+
+    def steps(self) -> Iterator[ClosedStep]:
+        return iter(())
+
+
+def _deal(line: dict[str, Any]) -> tuple[Hand, ...] | None:
+    """Return the hands of a line that deals, which the referee has accepted; None for any other line."""
+    return None if line.get("deal") is None else tuple(tuple(sorted(hand)) for hand in line["deal"])

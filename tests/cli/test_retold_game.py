@@ -1,0 +1,166 @@
+"""A game of an arena is shown again as it was played, and nothing claims that it was verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.arena.retold_game import RetoldGame, UnreadableGameError
+from cli.arena.tournament import Journal, described
+from cli.exits import ExitCode
+from cli.table.board import Board
+from p2pdice.events import BidMade, MatchOver
+from p2pdice.rulesets import PRESETS
+from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, Notice
+from tests.cli.conftest import Run
+from tests.cli.test_arena import plan, played
+
+RARE = "tests.cli.arena_players:Rare"
+
+
+def game(*bots: str, rules: str = "classic", size: int = 2) -> dict[str, Any]:
+    arena = plan(*bots, games=2, rules=rules, size=size)
+    data: dict[str, Any] = json.loads(json.dumps(described(arena, played(arena)[0])))
+    return data
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    arena = plan(RARE, "odds", games=4)
+    with Journal(tmp_path / "games.ndjson", arena, is_resumed=False) as journal:
+        journal.add(played(arena))
+    return tmp_path / "games.ndjson"
+
+
+@pytest.mark.parametrize("rules", PRESETS)
+def test_it_is_told_as_it_was_played(rules: str) -> None:
+    data = game("odds", "press", "random", rules=rules, size=3)
+    told = [event for _, event in RetoldGame(Path("x"), data).tell()]
+    moves = [line["do"] for line in data["lines"] if line.get("do", "")[:1].isdigit()]
+    bids = [happened.event for happened in told if isinstance(happened, Happened)]
+    assert [f"{bid.quantity}x{bid.face}" for bid in bids if isinstance(bid, BidMade)] == moves
+    (over,) = (bid for bid in bids if isinstance(bid, MatchOver))
+    assert [list(place) for place in over.places] == data["places"]
+    deals = [line["deal"] for line in data["lines"] if "deal" in line]
+    assert [list(map(list, cups.hands)) for cups in told if isinstance(cups, CupsSeen)] == deals
+    assert isinstance(told[-1], MatchResult)
+    board = Board()
+    for event in told:
+        board.take(event)
+    assert board.over is not None
+
+
+def test_it_can_be_told_from_any_step_and_from_any_seat() -> None:
+    retold = RetoldGame(Path("x"), game(RARE, "odds"))
+    whole = list(retold.tell())
+    for since in range(1, retold.last_step + 1):
+        assert list(retold.tell(since=since)) == [moment for moment in whole if moment.step >= since]
+    seen = [event for _, event in retold.tell(0)]
+    assert not any(isinstance(event, CupsSeen) for event in seen)
+    hands = [tuple(line["deal"][0]) for line in game(RARE, "odds")["lines"] if "deal" in line]
+    assert [event.hand for event in seen if isinstance(event, DiceRolled)] == [hand for hand in hands if hand]
+
+
+def test_a_fault_is_told_at_the_move_that_was_played_instead() -> None:
+    data = game(RARE, "odds")
+    told = list(RetoldGame(Path("x"), data).tell())
+    notices = [(step, event.text) for step, event in told if isinstance(event, Notice)]
+    assert [step for step, _ in notices] == [fault["line"] for fault in data["described"]]
+    for fault, (step, text) in zip(data["described"], notices, strict=True):
+        assert text == f"Rare {fault['reason']}, and {fault['played']} was played instead"
+        assert data["lines"][step]["do"] == fault["played"]
+
+
+def _without(key: str) -> Callable[[dict[str, Any]], object]:
+    return lambda data: data.pop(key)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *map(_without, ["bots", "options", "lines", "leader", "places", "described", "seed"]),
+        lambda data: data["lines"].pop(),
+        lambda data: data["lines"].insert(1, {"seat": 0, "do": "lose red@0"}),
+        lambda data: data["lines"].append([1]),
+        lambda data: data["lines"][0]["deal"][0].append(7),
+        lambda data: data["places"].reverse(),
+        lambda data: data["bots"].append("odds"),
+        lambda data: data["options"].update(dice=10**30),
+        lambda data: data["options"].update({"\x1b[2J": 1}),
+        lambda data: data.update(leader=-1),
+        lambda data: data.update(lines=[]),
+    ],
+)
+def test_a_line_that_is_no_game_by_the_rules_is_not_shown(change: Callable[[dict[str, Any]], object]) -> None:
+    data = game("odds", "odds")
+    change(data)
+    with pytest.raises(UnreadableGameError):
+        RetoldGame(Path("x"), data)
+
+
+def test_a_replay_says_that_nobody_signed_it_and_claims_nothing(here: Run, file: Path) -> None:
+    done = here("replay", str(file), "--game", "1")
+    assert done.returncode == 0, done.stderr
+    assert "game 1: UNSIGNED.\n  Nobody signed this game, so nothing was verified" in done.stdout
+    assert "Rare raised KeyError: " in done.stdout
+    assert "FAIR" not in done.stdout
+    first, *events = map(json.loads, here("replay", str(file), "--game", "1", "--json").stdout.splitlines())
+    assert (first["type"], first["verdict"]) == ("Verdict", "unsigned")
+    assert events[-1]["type"] == "MatchOver"
+
+
+def test_a_report_says_that_nobody_signed_it_and_has_no_verifier(here: Run, file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "game.html"
+    done = here("report", str(file), "--game", "0", "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "UNSIGNED. Nobody signed this game, so nothing was verified" in text
+    assert "Rare raised KeyError" in text
+    for claim in ("<script", "ingerprint", "ignature", "Verified again", "transcript", "signed with"):
+        assert claim not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), ExitCode.FAILURE, "It has several games."),
+        (("--game", "9"), ExitCode.FAILURE, "It has no game 9."),
+    ],
+)
+def test_a_game_that_is_not_there_is_not_shown(
+    here: Run, file: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    done = here("replay", str(file), *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "--game 0" in done.stderr
+
+
+def test_one_line_of_a_file_is_enough(here: Run, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(file.read_bytes().splitlines(keepends=True)[2])
+    assert "UNSIGNED" in here("replay", str(tmp_path / "one")).stdout
+
+
+def test_hostile_text_in_a_file_is_escaped(here: Run, tmp_path: Path) -> None:
+    data = game("odds", "odds")
+    data |= {"bots": ["\x1b[2J\u202e", "odds"], "seed": "\x1b[2J\n", "rules": "\x1b]0;x\x07"}
+    data["described"] = [
+        {"seat": 0, "line": 3, "kind": "late", "reason": "\x1b[2J\nFAIR.", "played": "\x07", "trace": ""}
+    ]
+    (tmp_path / "one").write_text('{"type":"game",' + json.dumps(data).removeprefix('{"type": "game", '))
+    for options in ((), ("--json",)):
+        done = here("replay", str(tmp_path / "one"), *options)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.replace("\n", "").isprintable()
+        assert "\nFAIR." not in done.stdout
+
+
+def test_a_game_that_breaks_off_is_not_shown(here: Run, file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-100])
+    done = here("replay", str(file), "--game", "3")
+    assert (done.returncode, done.stdout) == (ExitCode.ALTERED, "")
+    assert "Its line is incomplete." in done.stderr
