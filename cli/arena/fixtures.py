@@ -6,24 +6,19 @@ turn, equally often. The dice of a seat in a round depend only on the deal.
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from importlib import import_module
 from itertools import combinations
-from pathlib import Path
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import NamedTuple
 
 from cli.bots.bot import Bot, PlayerBot, program_name
-from cli.bots.faults import error_text
+from cli.bots.player_class import BotKind, kind_of, make_player, version_of
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError, split_command
 from cli.render import escape
 from p2pdice.errors import IllegalMove, RulesError
 from p2pdice.moves import Move, parse_move
-from p2pdice.players import LEVELS, Player, house_player
 from p2pdice.views import View
 from protocol.limits import NICKNAME_CHARACTERS
 
@@ -99,17 +94,6 @@ def seated(table: ArenaTable, rotation: int) -> tuple[int, ...]:
     return table.seats[rotation:] + table.seats[:rotation]
 
 
-_CLASS: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-
-
-class EntrantError(ValueError):
-    """No player can be made from the text of an entrant."""
-
-
-class UnmadeError(EntrantError):
-    """The class exists, but its code fails to make a player."""
-
-
 class Entrant(NamedTuple):
     """A player of a tournament."""
 
@@ -117,13 +101,13 @@ class Entrant(NamedTuple):
     """The text that was typed: a level of the house bots, ``module:Class``, or a command."""
     name: str
     """Unique in the tournament, and safe to print."""
+    version: str = ""
+    """A hash of its code: see :func:`cli.bots.player_class.version_of`."""
 
     @property
-    def kind(self) -> Literal["house", "class", "program"]:
+    def kind(self) -> BotKind:
         """The kind of player, which determines where its moves come from."""
-        if self.text in LEVELS:
-            return "house"
-        return "class" if _CLASS.fullmatch(self.text) else "program"
+        return kind_of(self.text)
 
     def seat(self, rng: Random, move_ms: int) -> Bot:
         """Return a bot that plays for this entrant. A program still has to be opened.
@@ -137,8 +121,8 @@ class Entrant(NamedTuple):
         if self.kind == "program":
             return ProgramBot(split_command(self.text), move_ms=move_ms)
         if self.kind == "house":
-            return PlayerBot(self.name, house_player(self.text, rng))
-        return _ClassBot(self.name, _made(self.text, rng))
+            return PlayerBot(self.name, make_player(self.text, rng))
+        return _ClassBot(self.name, make_player(self.text, rng))
 
 
 class _ClassBot(PlayerBot):
@@ -160,8 +144,9 @@ def bot_label(text: str) -> str:
     >>> bot_label("my_bots:Careful"), bot_label("./my-bot --fast"), bot_label("odds")
     ('Careful', 'my-bot', 'odds')
     """
-    name = text.rpartition(":")[2] if _CLASS.fullmatch(text) else text
-    if Entrant(text, "").kind == "program":
+    kind = kind_of(text)
+    name = text.rpartition(":")[2] if kind == "class" else text
+    if kind == "program":
         with suppress(ProgramError):
             name = program_name(split_command(text))
     return name[:NICKNAME_CHARACTERS].strip() or "bot"
@@ -170,29 +155,12 @@ def bot_label(text: str) -> str:
 def named(texts: Sequence[str]) -> tuple[Entrant, ...]:
     """Return entrants with unique names: the second ``odds`` becomes ``odds 2``."""
     entrants: list[Entrant] = []
+    versions = {text: version_of(text) for text in texts}
     for text in texts:
         short = escape(text)
         so_far = sum(entrant.text == text for entrant in entrants)
         name = f"{short} {so_far + 1}" if so_far else short
         while any(entrant.name == name for entrant in entrants):  # the command "odds 2" beside two odds
             name += "'"
-        entrants.append(Entrant(text, name))
+        entrants.append(Entrant(text, name, versions[text]))
     return tuple(entrants)
-
-
-def _made(text: str, rng: Random) -> Player:
-    """Make a player by calling ``Class(rng)``. It must have the interface of :class:`p2pdice.players.Player`."""
-    module, name = text.split(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # after everything else, so that no file here hides a library
-    kind: type[EntrantError] = EntrantError
-    try:
-        maker = getattr(import_module(module), name)
-        kind = UnmadeError
-        made = maker(rng)
-    except (Exception, SystemExit) as error:  # the author's code may raise anything
-        raise kind(f"{text} cannot be made: {error_text(error)}") from error
-    if not isinstance(made, Player):
-        raise EntrantError(f"{text} is not a p2pdice.players.Player")
-    return made

@@ -16,9 +16,10 @@ from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, Final, NamedTuple, get_args
 
-from cli.arena.fixtures import ArenaTable, Entrant, EntrantError, Fixture, UnmadeError, seated
+from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
 from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
 from cli.bots.faults import REASON_CHARACTERS, TRACE_CHARACTERS, Fault, FaultKind, bounded, error_text, trace_of
+from cli.bots.player_class import EntrantError, UnmadeError
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError
 from p2pdice.errors import RulesError

@@ -21,7 +21,7 @@ from cli.arena.fixtures import Fixture, fixture_at, fixtures, seated
 from cli.arena.game import Game, Plan, luck
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
-from cli.render import shown_path
+from cli.render import listing, shown_path
 from p2pdice.version import VERSION as PROGRAM
 from protocol.files import check_own
 from protocol.storage.database import HomeInUseError, hold_file
@@ -96,6 +96,10 @@ class JournalError(Exception):
     """The file does not belong to this arena. The message can be printed as it is."""
 
 
+class ChangedBotError(JournalError):
+    """The file belongs to this arena, but other versions of its bots have played."""
+
+
 class JournalInUseError(Exception):
     """Another arena is writing to the file. The message can be printed as it is."""
 
@@ -103,7 +107,8 @@ class JournalInUseError(Exception):
 def heading(plan: Plan) -> dict[str, Any]:
     """Return the heading as data for JSON. It omits the number of games, so that an arena can be made longer.
 
-    It includes the version, because house bots may change, and the folder, on which the meaning of a command depends.
+    It includes the versions of p2pdice and of the bots, because all of them may change, and the folder, on which the
+    meaning of a command depends.
     """
     is_anywhere = all(entrant.kind == "house" for entrant in plan.entrants)
     return {
@@ -112,6 +117,7 @@ def heading(plan: Plan) -> dict[str, Any]:
         "p2pdice": PROGRAM,
         "folder": "" if is_anywhere else str(Path.cwd()),
         "bots": [entrant.text for entrant in plan.entrants],
+        "versions": [entrant.version for entrant in plan.entrants],
         "tables": [
             {"rules": table.rules, "options": dict(ruleset.options()), "seats": list(table.seats)}
             for table, ruleset in zip(plan.tables, plan.rulesets, strict=True)
@@ -136,11 +142,12 @@ def described(plan: Plan, game: Game) -> dict[str, Any]:
 def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
     """Return the default file for these games: the latest one of this arena if it is resumed, otherwise a new one.
 
-    A new arena does not replace an earlier one, because a program may have changed in the meantime.
+    A new arena does not replace an earlier one, because a program may have changed in the meantime. The versions of the
+    bots are no part of the name, so that a changed bot is noticed when its arena is resumed.
 
     :raises OSError: if the file exists, but is not the owner's own.
     """
-    name = sha256(_line(heading(plan))).hexdigest()[:12]
+    name = sha256(_line({**heading(plan), "versions": []})).hexdigest()[:12]
     latest = max((int(path.stem.partition("-")[2]) for path in folder.glob(f"{name}-*.ndjson")), default=0)
     path = folder / f"{name}-{max(1, latest) if is_resumed else latest + 1}.ndjson"
     check_own(path)
@@ -207,6 +214,8 @@ class Journal:
             if first != begun:
                 if begun.startswith(first):  # the arena was killed while writing it
                     return 0
+                if changed := _changed(first, plan):
+                    raise ChangedBotError(f"{changed} since the games in {shown_path(path)} were played")
                 raise JournalError(f"{shown_path(path)} is the file of another arena, or of none")
             whole = len(first)
             for line in file:
@@ -220,6 +229,21 @@ class Journal:
                     raise JournalError(f"{shown_path(path)} has a line that is not a game of this arena") from None
                 whole += len(line)
         return whole
+
+
+def _changed(first: bytes, plan: Plan) -> str:
+    """Return which bots have changed, if nothing else differs between a file's heading and this arena's."""
+    wanted = heading(plan)
+    try:
+        found = json.loads(first)
+        versions = found["versions"]
+        if {**found, "versions": wanted["versions"]} != wanted or len(versions) != len(plan.entrants):
+            return ""
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return ""
+    pairs = zip(plan.entrants, versions, strict=True)
+    names = list(dict.fromkeys(entrant.name for entrant, version in pairs if entrant.version != version))
+    return f"{listing(names)} {'has' if len(names) == 1 else 'have'} changed"
 
 
 def _game(data: object, plan: Plan) -> Game:

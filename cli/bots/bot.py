@@ -142,9 +142,14 @@ def program_name(command: Sequence[str]) -> str:
     """
     program = PurePath(command[0])
     files = []
-    if _INTERPRETER.fullmatch(program.name.lower()):
+    if is_interpreter(command[0]):
         files = [word for word in command[1:] if not word.startswith("-") and Path(word).is_file()]
     return PurePath(files[0]).stem if files else program.stem
+
+
+def is_interpreter(word: str) -> bool:
+    """Return whether the first word of a command runs another file, as ``python3`` does."""
+    return _INTERPRETER.fullmatch(PurePath(word).name.lower()) is not None
 
 
 def bot_nickname(name: str, owner: str = "", taken: Collection[str] = (), level: str = "") -> str:

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from cli.arena.fixtures import EntrantError, gauntlet, named, round_robin
+from cli.arena.fixtures import gauntlet, named, round_robin
 from cli.arena.game import Plan
 from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
 from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList, RatingListError, names
 from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
-from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
+from cli.arena.tournament import ChangedBotError, Journal, JournalError, JournalInUseError, kept, run
 from cli.bots.bot_seat import introduced
 from cli.bots.faults import trace_lines, trace_of
+from cli.bots.player_class import EntrantError
 from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import MoveOption
 from cli.commands.judging import MOST_CORES, cores
@@ -221,6 +222,8 @@ def play(
         stack.enter_context(_ended_like_ctrl_c())
         try:
             journal = stack.enter_context(Journal(path, plan, is_resumed=resume))
+        except ChangedBotError as wrong:
+            raise Failure(f"{wrong}.", hint="Begin a new arena, without --resume. The old games are kept.") from None
         except JournalError as wrong:
             same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
             raise Failure(f"{wrong}.", hint=f"Use the arguments that it began with, {same}.") from None

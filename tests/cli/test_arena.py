@@ -520,6 +520,26 @@ class TestCommand:
 class TestJournal:
     """What was played is not played again."""
 
+    @pytest.mark.parametrize("name", ["bot.py", "beside.py"])
+    def test_games_of_another_version_of_a_bot_are_not_continued(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: Run, name: str
+    ) -> None:
+        command = program(tmp_path, "    import beside\n" + GOOD)
+        (tmp_path / "beside.py").write_text("old = True\n")
+
+        def arena(*options: str) -> subprocess.CompletedProcess[str]:
+            return here("arena", command, "odds", "--games", "2", "--jobs", "1", "--json", *options)
+
+        done = arena()
+        assert done.returncode == 0, done.stderr
+        assert arena("--resume").returncode == 0
+        with open(tmp_path / name, "a", encoding="utf-8") as file:
+            file.write("# a new version\n")
+        done = arena("--resume")
+        assert done.returncode == 1
+        assert "bot.py' has changed since the games in " in " ".join(done.stderr.split())
+        assert "Begin a new arena, without --resume." in done.stderr
+
     def test_half_a_line_without_its_end_is_played_again(self, tmp_path: Path) -> None:
         arena = plan("odds", "odds", games=2)
         path = tmp_path / "games.ndjson"
