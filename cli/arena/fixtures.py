@@ -13,12 +13,18 @@ from random import Random
 from typing import NamedTuple
 
 from cli.bots.bot import Bot, PlayerBot, program_name
+from cli.bots.line_log import LineLog, Mark
 from cli.bots.player_class import BotKind, kind_of, make_player, version_of
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError, split_command
+from cli.foreign_text import write_object
 from cli.render import escape
+from cli.text.move_forms import choices
 from p2pdice.errors import IllegalMove, RulesError
+from p2pdice.events import Event
 from p2pdice.moves import Move, parse_move
+from p2pdice.players import Player
+from p2pdice.rulesets import Ruleset
 from p2pdice.views import View
 from protocol.limits import NICKNAME_CHARACTERS
 
@@ -109,11 +115,12 @@ class Entrant(NamedTuple):
         """The kind of player, which determines where its moves come from."""
         return kind_of(self.text)
 
-    def seat(self, rng: Random, move_ms: int) -> Bot:
+    def seat(self, rng: Random, move_ms: int, log: LineLog | None = None) -> Bot:
         """Return a bot that plays for this entrant. A program still has to be opened.
 
         :param rng: the only source of randomness of a house bot, and of a class that takes one.
         :param move_ms: a program's time limit for a move in milliseconds.
+        :param log: receives what a class is told and answers, in the form that a program reads and writes.
         :raises EntrantError: if the class does not exist, or does not make a player.
         :raises UnmadeError: if the code of the class fails.
         :raises ProgramError: if the command cannot be read.
@@ -122,18 +129,40 @@ class Entrant(NamedTuple):
             return ProgramBot(split_command(self.text), move_ms=move_ms)
         if self.kind == "house":
             return PlayerBot(self.name, make_player(self.text, rng))
-        return _ClassBot(self.name, make_player(self.text, rng))
+        return ClassBot(self.name, make_player(self.text, rng), log)
 
 
-class _ClassBot(PlayerBot):
+class ClassBot(PlayerBot):
     """A player of a user's class. Its moves are spelled and parsed again, so nothing but a move reaches the engine."""
 
+    def __init__(self, name: str, player: Player, log: LineLog | None) -> None:
+        super().__init__(name, player)
+        self.log = log
+
+    async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
+        rules = dict(ruleset.options())
+        self._note(">", {"type": "hello", "rules": rules, "seat": seat, "players": list(names)})
+        await super().started(ruleset, seat, names)
+
+    def happened(self, event: Event) -> None:
+        if self.log is not None:
+            self._note(">", {"type": "event", "event": event.to_json()})
+        super().happened(event)
+
+    def _note(self, mark: Mark, message: dict[str, object]) -> None:
+        if self.log is not None:
+            self.log.feed(mark, write_object(message))
+
     async def choose(self, view: View) -> Move:
+        if self.log is not None:
+            self._note(">", {"type": "turn", "view": view.to_json(), "legal": choices(view)})
         move: object = await super().choose(view)
         if not isinstance(move, Move):
             raise IllegalMove(f"it returned an object of the type {type(move).__name__}")
+        text = str(move)
+        self._note("<", {"type": "move", "do": text})
         try:
-            return parse_move(str(move))
+            return parse_move(text)
         except RulesError as error:
             raise IllegalMove(str(error)) from None  # without the frames of the parser
 

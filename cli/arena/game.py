@@ -13,15 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple, get_args
 
-from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
+from cli.arena.fixtures import ArenaTable, ClassBot, Entrant, Fixture, seated
 from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
 from cli.bots.faults import REASON_CHARACTERS, TRACE_CHARACTERS, Fault, FaultKind, bounded, error_text, trace_of
+from cli.bots.line_log import LineLog
 from cli.bots.player_class import EntrantError, UnmadeError
 from cli.bots.program_bot import ProgramBot
-from cli.bots.programs import ProgramError
+from cli.bots.programs import ProgramError, split_command
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Move
@@ -227,7 +229,10 @@ class TimedBot:
             trace = "" if is_checked else trace_of(error)
         else:
             reason, trace = f"raised {error_text(error)}", trace_of(error)
-        self._describe(Fault(kind, reason, len(self.ms), "" if view is None else str(default_move(view)), trace))
+        fault = Fault(kind, reason, len(self.ms), "" if view is None else str(default_move(view)), trace)
+        if isinstance(self._bot, ClassBot) and self._bot.log is not None:
+            self._bot.log.remark(f"{kind}: it {reason}\n{trace}")
+        self._describe(fault)
 
     def _describe(self, fault: Fault) -> None:
         found = SeatFault(self._seat, len(self._lines), fault.kind, fault.reason, fault.played, fault.trace)
@@ -273,6 +278,8 @@ class Plan(NamedTuple):
     seed: str
     move_ms: int
     """A program's time limit for a move in milliseconds."""
+    logs: Path | None = None
+    """The folder for logs of programs and classes, which do not change the games; None for no logs."""
 
 
 def play_games(plan: Plan, batch: tuple[Fixture, ...]) -> list[Game]:
@@ -344,6 +351,8 @@ class _Worker:
         self._runner = asyncio.Runner()
         self._programs: dict[tuple[int, int], _Program] = {}
         """By entrant and copy, because a table can seat an entrant more than once."""
+        self._logs: dict[tuple[int, int], LineLog] = {}
+        """The logs of classes, by entrant and copy."""
         self._playing = threading.Lock()
         self._is_ending = False
         """Whether to end the programs once the current games are over."""
@@ -377,6 +386,9 @@ class _Worker:
         self._is_ending = False
         self._runner.run(end())
         self._programs.clear()
+        for log in self._logs.values():
+            log.close()
+        self._logs.clear()
 
     async def _play(self, batch: tuple[Fixture, ...]) -> list[Game]:
         return [await self._game(fixture) for fixture in batch]
@@ -393,8 +405,12 @@ class _Worker:
                 program = await self._program(index, entrants[:seat].count(index))
                 playing.append(program)
                 bots.append(program.bot)
+                log = program.log
             else:
-                bots.append(_made(entrant, _random(f"{seed} {fixture.rotation} {seat}"), plan.move_ms))
+                log = self._log(index, entrants[:seat].count(index))
+                bots.append(_made(entrant, _random(f"{seed} {fixture.rotation} {seat}"), plan.move_ms, log))
+            if log is not None:
+                log.remark(f"game {fixture.number}, seat {seat}")
         table = plan.tables[fixture.table]
         game = await play(fixture.number, table.rules, plan.rulesets[fixture.table], bots, SharedDice(seed))
         for program in playing:
@@ -402,23 +418,33 @@ class _Worker:
                 program.given_up = program.given_up + 1 if program.bot.is_given_up else 0
         return game
 
+    def _log(self, index: int, copy: int) -> LineLog | None:
+        """Return the log of a class; None for a house bot, or without logs."""
+        entrant = self.plan.entrants[index]
+        if self.plan.logs is None or entrant.kind != "class":
+            return None
+        if (index, copy) not in self._logs:
+            self._logs[index, copy] = LineLog(self.plan.logs, entrant.text)
+        return self._logs[index, copy]
+
     async def _program(self, index: int, copy: int) -> _Program:
         program = self._programs.get((index, copy))
         if program is not None and program.given_up == GIVEN_UP:
             await program.bot.close()
+            program.log = None
             reason = f"failed in {GIVEN_UP} games in a row, and is not started any more"
             program.bot = _Retired(program.bot.name, ProgramError(reason))
         elif program is None:
-            bot = self.plan.entrants[index].seat(_random(""), self.plan.move_ms)
-            assert isinstance(bot, ProgramBot)
+            command = split_command(self.plan.entrants[index].text)
+            bot = ProgramBot(command, move_ms=self.plan.move_ms, logs=self.plan.logs)
             await bot.open()
             program = self._programs[index, copy] = _Program(bot)
         return program
 
 
-def _made(entrant: Entrant, rng: Random, move_ms: int) -> Bot:
+def _made(entrant: Entrant, rng: Random, move_ms: int, log: LineLog | None) -> Bot:
     try:
-        return entrant.seat(rng, move_ms)
+        return entrant.seat(rng, move_ms, log)
     except UnmadeError as error:  # it could be made before the first game; now it loses this game
         return _Retired(entrant.name, error)
 
@@ -435,8 +461,9 @@ def _random(seed: str) -> Random:
 class _Program:
     """A program that plays one game after another."""
 
-    def __init__(self, bot: Bot) -> None:
-        self.bot = bot
+    def __init__(self, bot: ProgramBot) -> None:
+        self.bot: Bot = bot
+        self.log = bot.log
         self.given_up = 0
         """The number of games in a row, including the latest, in which it failed for good."""
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from cli.bots.bot import Bot, program_name
-from cli.bots.faults import Fault, fault_sentence, trace_lines
+from cli.bots.faults import Fault, fault_in_talk, fault_sentence, trace_lines
 from cli.bots.program_bot import MOVE_MS, ProgramBot, fault_summary
 from cli.bots.programs import ProgramError
 from cli.exits import ExitCode, Failure, closing_code
@@ -138,6 +138,8 @@ class ProgramReporter:
         self._name = escape(name)
         self._as_json = as_json
         self._faults = 0
+        self.node: Node | None = None
+        """The node at whose table the program plays."""
 
     def show(self, event: NodeEvent, seating: Seating) -> None:
         """Print an event of the node."""
@@ -153,6 +155,9 @@ class ProgramReporter:
         if not self._as_json:
             sentence = "\n".join([sentence, *trace_lines(fault.trace)])
         self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults, trace=fault.trace)
+        if self.node is not None and self._faults.bit_count() == 1:  # the more faults, the less often
+            with suppress(NodeError):  # nobody is there to listen
+                self.node.say(fault_in_talk(fault, self._faults))
 
     def failed(self, failure: Failure) -> None:
         """Report to a supervising program why this one does not play. People read it when the command ends."""
@@ -180,25 +185,34 @@ async def seat_program(
     as_json: bool,
     grace: float = 0,
     attend: Attend | None = None,
+    logs: Path | None = None,
 ) -> None:
     """Let a program play at a live table, as :func:`cli.bots.bot_seat.seat` does, and report the events.
 
+    Its faults are told to the table, too, but not what the program wrote, which could give away its dice.
+
+    :param logs: the folder for a log of all lines; None for no log.
     :raises Failure: if the program cannot be started, the table is closed, or the node stops.
     """
-    async with reported(name, command, as_json, move_ms) as (program, witness):
-        await seat(home, name, interface, enter, program, witness.show, grace, attend)
+    async with reported(name, command, as_json, move_ms, logs) as (program, witness):
+
+        async def enter_as_witness(node: Node) -> None:
+            witness.node = node
+            await enter(node)
+
+        await seat(home, name, interface, enter_as_witness, program, witness.show, grace, attend)
 
 
 @asynccontextmanager
 async def reported(
-    name: str, command: Sequence[str], as_json: bool, move_ms: int = MOVE_MS
+    name: str, command: Sequence[str], as_json: bool, move_ms: int = MOVE_MS, logs: Path | None = None
 ) -> AsyncIterator[tuple[ProgramBot, ProgramReporter]]:
     """Start a program to play inside the block, which must close it. Report its faults, and a summary on exit.
 
     :raises Failure: if it cannot be started.
     """
     witness = ProgramReporter(name, as_json)
-    program = ProgramBot(command, move_ms=move_ms, on_fault=witness.fault)
+    program = ProgramBot(command, move_ms=move_ms, on_fault=witness.fault, logs=logs)
     try:
         await program.open()
     except ProgramError as error:

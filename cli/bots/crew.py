@@ -55,6 +55,8 @@ _CARD_BYTES: Final = 262_144
 Tell = Callable[[dict[str, Any]], None]
 """Receives the news of programs, in the format of :mod:`cli.text.event_json`."""
 _TABLE: Final = re.compile("[0-9a-f]{32}")
+_ROOT: Final = str(Path(cli.__file__).parents[1])
+"""The folder of this very p2pdice."""
 
 
 class Order(NamedTuple):
@@ -112,8 +114,7 @@ async def start_house_bot(
     :raises OSError: if it cannot be started.
     """
     # Use this interpreter and this very p2pdice, never one that happens to be in the current folder.
-    root = str(Path(cli.__file__).parents[1])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     forbid_vfork()
     with _appended(log) as complaints:
@@ -134,6 +135,16 @@ async def start_house_bot(
     assert process.stdin is not None
     process.stdin.write(f"{order.line()}\n".encode())
     return process
+
+
+def restore_path() -> None:
+    """Undo, for programs started by this process, what :func:`start_house_bot` has put before the path of modules.
+
+    Otherwise the packages beside p2pdice would come before those of a program in Python.
+    """
+    first, _, rest = os.environ.get("PYTHONPATH", "").partition(os.pathsep)
+    if first == _ROOT:
+        os.environ["PYTHONPATH"] = rest  # an empty path is none
 
 
 def _appended(log: Path) -> BinaryIO:
@@ -218,16 +229,19 @@ def _print(said: dict[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def hired(node: Node, recruits: Sequence[Recruit], tell: Tell = _print) -> AsyncIterator[Crew]:
+async def hired(
+    node: Node, recruits: Sequence[Recruit], tell: Tell = _print, logs: Path | None = None
+) -> AsyncIterator[Crew]:
     """Seat new bots at the open table of a node, for as long as the block lasts.
 
+    :param logs: the folder for logs of programs; None for no logs.
     :raises OSError: if their homes cannot be written.
     """
     tidy(node.home, node.unfinished())
     folder = node.home.bots / node.table_id.hex()
     crew = Crew(tuple(settle(folder, number, each) for number, each in enumerate(recruits)))
     node.party = crew.party(node.identity.public)
-    async with _running(node, crew, Order.to_join(node.join_line, node.party), tell):
+    async with _running(node, crew, Order.to_join(node.join_line, node.party), tell, logs):
         yield crew
 
 
@@ -317,14 +331,15 @@ def _read_card(home: Path) -> SeatedBot:
 
 
 @asynccontextmanager
-async def _running(node: Node, crew: Crew, order: Order, tell: Tell) -> AsyncIterator[None]:
+async def _running(node: Node, crew: Crew, order: Order, tell: Tell, logs: Path | None = None) -> AsyncIterator[None]:
     """Run bots as processes; afterwards remove their homes if they are no longer needed."""
     processes: list[Process] = []
     followers: list[asyncio.Task[None]] = []
     is_ending = asyncio.Event()
     try:
         for bot in crew.bots:
-            arguments = ["--name", bot.name, "--home", str(bot.home), "--level", bot.level, "--", *bot.command]
+            arguments = ["--name", bot.name, "--home", str(bot.home), "--level", bot.level]
+            arguments += [*(["--log", str(logs)] if logs is not None else []), "--", *bot.command]
             # Only programs have news worth reading: their faults.
             folder = bot.folder if bot.command else None
             try:

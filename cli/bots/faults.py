@@ -24,6 +24,12 @@ REASON_CHARACTERS: Final = 300
 """Maximum length of a reason. Longer ones come only from texts that a bot made up."""
 TRACE_CHARACTERS: Final = 4_000
 """Maximum length of a trace: its end, which names the error and the lines nearest to it."""
+_IN_TALK: Final[dict[FaultKind, str]] = {
+    "late": "did not answer in time",
+    "malformed": "said something that is not a move",
+    "illegal": "made an illegal move",
+    "crashed": "crashed",
+}
 _SHOWN_LINES: Final = 25
 """Maximum lines of a trace that are printed."""
 _SHOWN_COLUMNS: Final = 200
@@ -50,6 +56,12 @@ def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
     """Return a sentence on a fault for spectators. ``name`` must be safe to print."""
     instead = f", and plays {fault.played} instead" if fault.played else ""
     return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
+
+
+def fault_in_talk(fault: Fault, so_far: int) -> str:
+    """Return what a bot's seat says about a fault at its table. It has no text from the program."""
+    instead = f", so I play {fault.played}" if fault.played else ""
+    return f"My program {_IN_TALK[fault.kind]}{instead} ({counted(so_far, 'fault')} so far)."
 
 
 def trace_lines(trace: str) -> Iterator[str]:

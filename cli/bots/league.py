@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from cli.bots.bot import Bot, PlayerBot
 from cli.bots.bot_seat import Lull, TooLongError, follow, reported
 from cli.bots.crew import Recruit, hired
+from cli.bots.faults import trace_lines
 from cli.exits import ExitCode
 from cli.output import say
 from cli.render import command_line, sentence, shown_path
@@ -58,13 +59,22 @@ class League:
 
     :param recruits: the host's bots; the last one takes the host's seat.
     :param report: receives everything that happens.
+    :param logs: the folder for logs of programs; None for no logs.
     """
 
-    def __init__(self, table: TableSettings, recruits: Sequence[Recruit], terms: Terms, report: LeagueReport) -> None:
+    def __init__(
+        self,
+        table: TableSettings,
+        recruits: Sequence[Recruit],
+        terms: Terms,
+        report: LeagueReport,
+        logs: Path | None = None,
+    ) -> None:
         *self._crew, self._own = recruits
         self._table = table
         self._terms = terms
         self._report = report
+        self._logs = logs
         self._node: Node
         self._bot: Bot
         self._lull: Lull
@@ -110,7 +120,8 @@ class League:
         if not own.command:
             yield PlayerBot(own.name, house_player(own.level, Random()))  # noqa: S311 - whims, no secrets
             return
-        async with reported(own.name, own.command, self._report.as_json) as (program, _):
+        async with reported(own.name, own.command, self._report.as_json, logs=self._logs) as (program, witness):
+            witness.node = self._node
             try:
                 yield program
             finally:
@@ -128,7 +139,7 @@ class League:
 
     async def _play_one(self) -> None:
         await self._node.host(replace(self._table, asks="never"))  # nobody would answer
-        async with hired(self._node, self._crew, self._report.pass_on):
+        async with hired(self._node, self._crew, self._report.pass_on, self._logs):
             try:
                 async with Lull(self._terms.give_up) as self._lull:
                     await follow(self._node, self._bot, self._take)
@@ -317,7 +328,7 @@ class LeagueReport:
         if self.as_json:
             print(json.dumps(said), flush=True)
         else:
-            say(said["sentence"])
+            say("\n".join([said["sentence"], *trace_lines(said.get("trace", ""))]))
 
     def notice(self, text: str) -> None:
         """Print news that has no event of its own."""

@@ -7,17 +7,21 @@ and a default move is played.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import cycle
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from random import Random
 from typing import Any, Final
 
-from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, rehearse
+from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, program_name, rehearse
 from cli.bots.faults import TRACE_CHARACTERS, Fault, FaultKind, bounded
-from cli.bots.programs import GRACE, Program, ProgramError, start_program
+from cli.bots.line_log import LineLog
+from cli.bots.player_class import kind_of
+from cli.bots.player_program import command_for, with_value
+from cli.bots.programs import GRACE, Program, ProgramError, spelled_out, start_program
 from cli.foreign_text import OverlongLineError, read_object, short, write_object
 from cli.render import counted, escape, listing, numbered
 from cli.text.move_forms import choices, is_stake
@@ -52,31 +56,39 @@ class _FaultError(Exception):
 class ProgramBot:
     """Any program that speaks the protocol, run as a process.
 
-    :param command: the program and its arguments.
+    :param words: the program and its arguments, or one word: a level, ``module:Class``, or a whole command.
     :param move_ms: time limit for a move in milliseconds.
     :param on_fault: called with each fault.
     :param extra: additional keys for every message, which a program must ignore.
+    :param logs: the folder for a log of all lines; None for no log.
     """
 
     def __init__(
         self,
-        command: Sequence[str],
+        words: Sequence[str],
         *,
         move_ms: int = MOVE_MS,
         on_fault: Callable[[Fault], None] = lambda fault: None,
         extra: Mapping[str, object] | None = None,
+        logs: Path | None = None,
     ) -> None:
-        self.name = _printable(PurePath(command[0]).name)
+        self.name = _printable(PurePath(words[0]).name)
         self.moves = 0
         """The number of moves requested from the program."""
         self.faults: Counter[FaultKind] = Counter()
         self.slowest_ms = 0
         """The longest time in milliseconds that an answer took."""
-        self._command = tuple(command)
+        self._text = words[0] if len(words) == 1 else ""
+        self._is_player = kind_of(self._text) != "program"
+        self._command = tuple(command_for(self._text) if self._is_player else spelled_out(words))
+        self._logs = logs
+        self.log: LineLog | None = None
+        """The log of all lines, once the program was started."""
         self._move_ms = move_ms
         self.on_fault = on_fault
         self._extra = dict(extra or {})
         self._hello: dict[str, object] = {}
+        self._ruleset: Ruleset
         self._program: Program | None = None
         """The current run; None before the first, during a restart, and once the program is given up."""
         self._runs: list[Program] = []
@@ -94,7 +106,11 @@ class ProgramBot:
         :raises ProgramError: if it cannot be started.
         """
         self._starts += 1
-        self._program = await start_program(self._command)
+        if self._logs is not None and self.log is None:
+            self.log = LineLog(self._logs, self._text if self._is_player else program_name(self._command))
+        if self.log is not None:
+            self.log.remark(f"started: {shlex.join(self._command if not self._is_player else [self._text])}")
+        self._program = await start_program(self._command, self.log)
         self._runs.append(self._program)
 
     async def introduce(self, ruleset: Ruleset) -> str:
@@ -112,7 +128,7 @@ class ProgramBot:
         except _FaultError as error:
             said = (await program.last_words()).clause
             raise ProgramError(
-                f"{' '.join(self._command)} does not say hello: it {error}{said}", has_run=True
+                f"{self._text or ' '.join(self._command)} does not say hello: it {error}{said}", has_run=True
             ) from None
         finally:
             await self.close()
@@ -151,7 +167,7 @@ class ProgramBot:
             return move
 
     def happened(self, event: Event) -> None:
-        self._tell({"type": "event", "event": event.to_json()})
+        self._tell({"type": "event", "event": event.to_json()}, event)
 
     def over(self, places: Sequence[Sequence[int]]) -> None:
         self._tell({"type": "bye", "places": [list(place) for place in places]})
@@ -164,6 +180,8 @@ class ProgramBot:
                 await asyncio.wait([self._beginning])
         finally:
             await asyncio.gather(*(program.close() for program in self._runs))
+            if self.log is not None:
+                self.log.close()
 
     @property
     def is_given_up(self) -> bool:
@@ -181,11 +199,21 @@ class ProgramBot:
             "players": list(names),
             "move_ms": self._move_ms,
         }
-        self._tell(self._hello)
+        self._ruleset = ruleset
+        self._tell(self._hello, ruleset)
 
-    def _tell(self, message: Mapping[str, object]) -> bool:
-        # A message that cannot be sent is noticed at the next turn.
-        return self._program is not None and self._program.write(write_object({**message, **self._extra}))
+    def _tell(self, message: Mapping[str, object], value: object = None) -> bool:
+        """Send a message; return False if that is impossible, which is noticed at the next turn.
+
+        :param value: what it was made from, for a player in Python.
+        """
+        if self._program is None:
+            return False
+        whole = {**message, **self._extra}
+        line = write_object(whole)
+        if self.log is not None:
+            self.log.feed(">", line)
+        return self._program.write(write_object(with_value(whole, value)) if self._is_player else line)
 
     async def _begin(self, *, is_further: bool = False) -> None:
         """Wait for the hello of the current run. If it fails, restart the program as often as allowed.
@@ -216,7 +244,7 @@ class ProgramBot:
         await program.close(grace=0)
         if self._starts < STARTS:
             await self._start_again()
-            self._tell(self._hello)
+            self._tell(self._hello, self._ruleset)
 
     async def _start_again(self) -> None:
         try:
@@ -254,7 +282,7 @@ class ProgramBot:
         if is_stake(view):
             question |= {"funds": view.funds, "tickets": view.tickets}
         asked = loop.time()
-        if not self._tell(question | {"left_ms": round(1000 * (deadline - asked))}):
+        if not self._tell(question | {"left_ms": round(1000 * (deadline - asked))}, view):
             raise _FaultError("crashed", "does not read what it is told")
         for _ in range(_STALE):
             answer = await self._read(program, deadline)
@@ -291,6 +319,8 @@ class ProgramBot:
             trace = words.text[-TRACE_CHARACTERS:]
             reason = bounded(f"{reason}{words.clause}")
         fault = Fault(error.kind, reason, self.moves, played, trace)
+        if self.log is not None:
+            self.log.remark(f"{fault.kind}: it {reason}")
         if played:
             self._tell({"type": "error", "id": self.moves, "error": reason, "played": played})
         self.on_fault(fault)
@@ -369,11 +399,16 @@ class Conformance:
 
 
 async def check(
-    command: Sequence[str], move_ms: int, levels: Sequence[str], progress: Callable[[Trial], None]
+    command: Sequence[str],
+    move_ms: int,
+    levels: Sequence[str],
+    progress: Callable[[Trial], None],
+    logs: Path | None = None,
 ) -> Conformance:
     """Let a program play against house bots under every preset, with a new run for each match.
 
     :param levels: levels of the house bots, used in rotation.
+    :param logs: the folder for logs of all lines; None for no logs.
     :raises ProgramError: if it cannot be started, or sends no valid hello.
     """
     await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here is not tested any further
@@ -381,7 +416,7 @@ async def check(
     taken = cycle(levels)
     for rules in PRESETS:
         for players in TABLE_SIZES:
-            trial, bot = await _play(command, move_ms, rules, players, taken)
+            trial, bot = await _play(command, move_ms, rules, players, taken, logs)
             report.trials.append(trial)
             report.name = bot.name
             report.slowest_ms = max(report.slowest_ms, bot.slowest_ms)
@@ -393,15 +428,17 @@ async def check(
 
 
 async def _play(
-    command: Sequence[str], move_ms: int, rules: str, players: int, levels: Iterator[str]
+    command: Sequence[str], move_ms: int, rules: str, players: int, levels: Iterator[str], logs: Path | None
 ) -> tuple[Trial, ProgramBot]:
     faults: list[Fault] = []
     rng = Random(f"{rules} {players}")  # noqa: S311 - dice of a rehearsal
-    bot = ProgramBot(command, move_ms=move_ms, on_fault=faults.append, extra=_UNKNOWN)
+    bot = ProgramBot(command, move_ms=move_ms, on_fault=faults.append, extra=_UNKNOWN, logs=logs)
     table: list[Bot] = [PlayerBot("House", house_player(next(levels), rng)) for _ in range(players - 1)]
     seat = rng.randrange(players)
     table.insert(seat, bot)
     await bot.open()
+    if bot.log is not None:
+        bot.log.remark(f"{rules}, {counted(players, 'player')}, seat {seat}")
     try:
         over = await rehearse(PRESETS[rules], table, SharedDice(f"{rules} {players}"))
     finally:

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +21,11 @@ from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
+from cli.bots.line_log import LineLog
 from cli.foreign_text import LINE_BYTES, LineBuffer
 from cli.settings import HOME_VARIABLE
 
-log = logging.getLogger("p2pdice.bot")
+_logger = logging.getLogger("p2pdice.bot")
 
 UNREAD_BYTES: Final = 1_048_576
 """Maximum bytes that wait for a program that does not read. A whole match is less."""
@@ -69,7 +71,8 @@ class LastWords(NamedTuple):
 class Program(asyncio.SubprocessProtocol):
     """One run of a program, created by :func:`start_program`."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: LineLog | None = None) -> None:
+        self._log = log
         self._lines = LineBuffer()
         self._news = asyncio.Event()
         self._has_ended_output = False
@@ -174,8 +177,10 @@ class Program(asyncio.SubprocessProtocol):
         _running.add(self)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if self._log is not None:
+            self._log.feed("!" if fd == 2 else "<", data)
         if fd == 2:
-            self._log(data)
+            self._keep(data)
             return
         self._lines.feed(data)
         if len(self._lines) > LINE_BYTES:
@@ -191,6 +196,8 @@ class Program(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.kill()  # its children
+        if self._log is not None:
+            self._log.remark(f"ended with code {self._transport.get_returncode()}")
         self._exited.set()
         self._news.set()
 
@@ -200,14 +207,14 @@ class Program(asyncio.SubprocessProtocol):
     def _reading_pipe(self, fd: int) -> asyncio.ReadTransport:
         return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd))
 
-    def _log(self, data: bytes) -> None:
+    def _keep(self, data: bytes) -> None:
         self._last = (self._last + data)[-_LAST_BYTES:]
         kept = data[: max(0, _LOGGED_BYTES - self._logged)]
         if kept:
-            log.warning("%s", kept.decode(errors="replace").rstrip())
+            _logger.warning("%s", kept.decode(errors="replace").rstrip())
             self._logged += len(kept)
             if self._logged >= _LOGGED_BYTES:
-                log.warning("more than %d bytes on standard error: the rest is not kept", _LOGGED_BYTES)
+                _logger.warning("more than %d bytes on standard error: the rest is not kept", _LOGGED_BYTES)
         pipe = self._reading_pipe(2)
         pipe.pause_reading()
         asyncio.get_running_loop().call_later(_LOG_PAUSE, pipe.resume_reading)
@@ -241,9 +248,10 @@ def own_group() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
-async def start_program(command: Sequence[str]) -> Program:
+async def start_program(command: Sequence[str], log: LineLog | None = None) -> Program:
     """Start a program.
 
+    :param log: receives what it writes.
     :raises ProgramError: if it cannot be started.
     """
     forbid_vfork()
@@ -251,12 +259,30 @@ async def start_program(command: Sequence[str]) -> Program:
     kept = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
     try:
         _, program = await asyncio.get_running_loop().subprocess_exec(
-            Program, *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=kept | {"PYTHONUNBUFFERED": "1"}, **own_group()
+            lambda: Program(log),
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=kept | {"PYTHONUNBUFFERED": "1"},
+            **own_group(),
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ProgramError(f"{command[0]} cannot be started: {reason}") from None
     return program
+
+
+def spelled_out(words: Sequence[str]) -> list[str]:
+    """Return a command, of which one word alone can be the whole, as in a shell's quotes.
+
+    >>> spelled_out(["python3", "my bot.py"]), spelled_out(["python3 'my bot.py'"])
+    (['python3', 'my bot.py'], ['python3', 'my bot.py'])
+
+    :raises ProgramError: as :func:`split_command` does.
+    """
+    is_whole = len(words) == 1 and len(words[0].split()) > 1 and shutil.which(words[0]) is None
+    return split_command(words[0]) if is_whole else list(words)
 
 
 def split_command(text: str) -> list[str]:

@@ -31,7 +31,7 @@ from cli.bots.bot_seat import introduced
 from cli.bots.faults import trace_lines, trace_of
 from cli.bots.player_class import EntrantError
 from cli.bots.programs import ProgramError, split_command
-from cli.commands.bot_options import MoveOption
+from cli.commands.bot_options import LogsOption, MoveOption, log_folder
 from cli.commands.judging import MOST_CORES, cores
 from cli.exits import ExitCode, Failure
 from cli.front import JsonOption, application
@@ -55,6 +55,7 @@ Examples:
   p2pdice arena ./new.py ./old.py --until-decided --margin 2 --games 50000
   p2pdice arena odds my_bots:Careful --games 5000 --jobs 4 --out games.ndjson
   p2pdice arena list games.ndjson
+  p2pdice arena odds my_bots:Careful --games 20 --log logs
 
 \b
 A BOT is one of:
@@ -165,6 +166,7 @@ def play(
         ),
     ] = 0.0,
     move_ms: MoveOption = 2_000,
+    logs: LogsOption = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the games to FILE, as NDJSON.", show_default="in the home"),
@@ -208,7 +210,10 @@ def play(
         raise typer.BadParameter("each worker of a cluster has its own processes.", param_hint="--jobs")
     if any(unicodedata.category(character) == "Cs" for character in seed):
         raise typer.BadParameter("it is not text.", param_hint="--seed")
+    if logs is not None and cluster:
+        raise typer.BadParameter("the bots of a cluster play on other machines.", param_hint="--log")
     plan = _plan(bots, rules or ["classic"], changes, players or [2], games, seed, move_ms, gauntlet)
+    plan = plan._replace(logs=log_folder(logs))
     settings = ctx.ensure_object(Settings)
     home = settings.private_home() if out is None else settings.private_home_if_any()
     if home is not None:

@@ -13,11 +13,11 @@ from typer.core import TyperGroup
 
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
-from cli.bots.crew import KILL_AFTER, Order
+from cli.bots.crew import KILL_AFTER, Order, restore_path
 from cli.bots.faults import trace_lines
 from cli.bots.program_bot import check as examine
 from cli.bots.programs import ProgramError
-from cli.commands.bot_options import GIVE_UP, LevelOption, LevelsOption, MoveOption
+from cli.commands.bot_options import GIVE_UP, LevelOption, LevelsOption, LogsOption, MoveOption, log_folder
 from cli.commands.join import choose, seat_at
 from cli.commands.network import InterfaceOption, PledgeOption
 from cli.commands.tables import look_around
@@ -45,15 +45,17 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   p2pdice bot check -- python3 odds15.py      does it speak the protocol?
+  p2pdice bot check --log logs -- my_bots:Careful   a class of yours
   p2pdice bot Friday -- python3 odds15.py     let it play at the table Friday
   p2pdice bot -- ./mybot.sh --cautious        pick a table from a list
   p2pdice bot League --matches 20 -- ./mybot.sh   a whole evening
   p2pdice host --bot 'python3 odds15.py'      you against it
 
 \b
-The program and its arguments come after --. It speaks JSON lines on its
-standard streams. docs/bots.md explains how, with a whole session. It runs
-with your rights, like any program that you start.
+The bot comes after --: a program and its arguments, module:Class, or a level
+of the house bots. A program speaks JSON lines on its standard streams.
+docs/bots.md explains how, with a whole session. It runs with your rights,
+like any program that you start.
 """
 _COMMAND: Final = "p2pdice.bot-command"
 
@@ -120,6 +122,7 @@ def play(
     as_json: Annotated[bool, typer.Option("--json", help="Print events as NDJSON.")] = False,
     matches: MatchesOption = None,
     give_up: GiveUpOption = None,
+    logs: LogsOption = None,
 ) -> None:
     """Seat a program at a table; the word play may be left out: bot TABLE -- CMD.
 
@@ -134,6 +137,7 @@ def play(
     if give_up is not None and matches is None:
         raise typer.BadParameter("it needs --matches.", param_hint="--give-up")
     command = _command(ctx)
+    folder = log_folder(logs)
     home = ctx.ensure_object(Settings).private_home()
     open_log(home)
     said = run(_introduced(command))
@@ -147,7 +151,7 @@ def play(
     if matches is not None:
         evening = Evening(enter, look_on, matches, GIVE_UP if give_up is None else give_up)
         enter, attend = evening.enter, evening.attend
-    run(seat_program(home, player, interface, enter, command, move_ms, as_json, attend=attend))
+    run(seat_program(home, player, interface, enter, command, move_ms, as_json, attend=attend, logs=folder))
 
 
 async def _introduced(command: list[str]) -> str:
@@ -160,6 +164,7 @@ def check(
     move_ms: MoveOption = 2_000,
     level: LevelsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object.")] = False,
+    logs: LogsOption = None,
 ) -> None:
     """Test whether a program speaks the bot protocol: bot check -- CMD.
 
@@ -167,6 +172,7 @@ def check(
     if there are any. Its standard error goes to the log. A program that does not say hello is not tested further.
     """
     command = _command(ctx)
+    folder = log_folder(logs)
     settings = ctx.ensure_object(Settings)
     home = settings.private_home_if_any()
     log = None if home is None else open_log(home)
@@ -178,7 +184,7 @@ def check(
 
     async def examined() -> None:
         try:
-            reports.append(await examine(command, move_ms, level or [DEFAULT_LEVEL], tell))
+            reports.append(await examine(command, move_ms, level or [DEFAULT_LEVEL], tell, folder))
         except ProgramError as error:
             raise not_started(error) from None
 
@@ -245,12 +251,14 @@ def house_bot(
     seed: Annotated[str | None, typer.Option("--seed", help="Fixes the bot's choices, never its secrets.")] = None,
     interface: InterfaceOption = None,
     move_ms: Annotated[int, typer.Option("--move-ms", metavar="MS", help="Milliseconds for each move.")] = 2_000,
+    logs: LogsOption = None,
 ) -> None:
     """Seat a bot, and print the events that it sees as NDJSON.
 
     The first line of its standard input names its table or match and the player who seated it (cli.bots.crew.Order).
     The bot leaves when its standard input ends, so that it never outlives the process that started it.
     """
+    restore_path()
     home = ctx.ensure_object(Settings).private_home()
     player_name = nickname(name)
     ruleset = chosen_ruleset(rules, changes)
@@ -272,7 +280,9 @@ def house_bot(
         # If a killed host resumes at once, its former bots may still be leaving.
         grace = 2 * KILL_AFTER if order.match else 0.0
         if command:
-            await seat_program(home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace)
+            await seat_program(
+                home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace, logs=logs
+            )
             return
         bot = PlayerBot(player_name, house_player(level, Random(seed)))  # noqa: S311 - no secret comes from here
         await seat(home, player_name, interface, enter, bot, show, grace)

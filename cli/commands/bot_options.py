@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from cli.bots.bot import DEFAULT_LEVEL, Level
+from cli.render import shown_path
 
 GIVE_UP: Final = 600
 """The default number of seconds without play after which a bot leaves or a league ends."""
@@ -19,6 +21,16 @@ MoveOption = Annotated[
     int,
     typer.Option("--move-ms", min=10, max=60_000, metavar="MS", help="Milliseconds for each move of a program."),
 ]
+LogsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="DIR",
+        file_okay=False,
+        show_default=False,
+        help="Keep every line that a bot reads and writes, with times, in new files in DIR.",
+    ),
+]
 LevelOption = Annotated[Level, typer.Option("--level", help="How well the bot plays, from random moves to its best.")]
 LevelsOption = Annotated[
     list[Level] | None,
@@ -28,6 +40,20 @@ LevelsOption = Annotated[
         help="How well house bots play, from random moves to their best. If repeated, they take the levels in turn.",
     ),
 ]
+
+
+def log_folder(folder: Path | None) -> Path | None:
+    """Return the folder of ``--log`` as an absolute path, after creating it if it does not exist.
+
+    :raises typer.BadParameter: if it cannot be created.
+    """
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{shown_path(folder)}: {error.strerror}.", param_hint="--log") from None
+    return folder.absolute()
 
 
 def dealt(levels: Sequence[Level] | None, bots: int) -> tuple[Level, ...]:

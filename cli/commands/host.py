@@ -16,7 +16,7 @@ from cli.bots.bot import Level, bot_nickname, house_names
 from cli.bots.bot_seat import introduced
 from cli.bots.crew import Crew, Recruit, hired
 from cli.bots.programs import ProgramError, split_command
-from cli.commands.bot_options import PROGRAMS, LevelsOption, dealt
+from cli.commands.bot_options import PROGRAMS, LevelsOption, LogsOption, dealt, log_folder
 from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOption, ask_for_pledge, waiting
 from cli.front import PanelCommand, application
 from cli.home import open_log
@@ -51,6 +51,7 @@ Examples:
   p2pdice host Friday --ask           you say who gets a seat
   p2pdice host --rules motes --pledge cursed   dice with powers
   p2pdice host --bot 'python3 odds15.py'   you against a program
+  p2pdice host --bot my_bots:Careful --log logs   against a class of yours
 
 \b
 Play starts when all seats are taken, or when you type start. For a table of
@@ -111,9 +112,9 @@ ProgramsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--bot",
-        metavar="CMD",
+        metavar="BOT",
         rich_help_panel=PROGRAMS,
-        help="Seat a program that speaks the bot protocol; can be repeated.",
+        help="Seat a bot: a command in quotes that speaks the bot protocol, module:Class, or a level. Can be repeated.",
     ),
 ]
 
@@ -147,6 +148,7 @@ def host(
     bell: BellOption = None,
     qr: Annotated[bool, typer.Option("--qr", help="Also show the long join line as a QR code, for a camera.")] = False,
     programs: ProgramsOption = None,
+    logs: LogsOption = None,
     advertise: Annotated[
         bool,
         typer.Option(
@@ -191,6 +193,7 @@ def host(
     if pledge is None and opened.ruleset.motes and is_interactive():
         pledge = ask_for_pledge()
 
+    folder = log_folder(logs)
     open_log(settings.private_home())
     crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=not is_alone))
 
@@ -199,7 +202,7 @@ def host(
         await node.host(opened)
 
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
-        return hired(node, crew)
+        return hired(node, crew, logs=folder)
 
     async def again(node: Node, wish: str) -> Company:
         await open_again(node, opened, wish)

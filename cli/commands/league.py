@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from cli.bots.league import WAIT, League, LeagueReport, Terms
-from cli.commands.bot_options import GIVE_UP, PROGRAMS, LevelsOption, dealt
+from cli.commands.bot_options import GIVE_UP, PROGRAMS, LevelsOption, LogsOption, dealt, log_folder
 from cli.commands.host import (
     BotsOption,
     ChatOption,
@@ -39,6 +39,7 @@ Examples:
   p2pdice league --bots 3 --matches 20            three house bots
   p2pdice league Friday --seats 4 --matches 20    your bot and three guests
   p2pdice league --seats 4 --bot 'python3 odds15.py' --at-least 3
+  p2pdice league --seats 2 --bot my_bots:Careful --bot mind --log logs
   p2pdice league Friday --matches 20 --json --out transcripts
 
 \b
@@ -101,6 +102,7 @@ def league(
     bots: BotsOption = 0,
     level: LevelsOption = None,
     programs: ProgramsOption = None,
+    logs: LogsOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -146,10 +148,11 @@ def league(
         customs(odds, chat, is_alone=False),
         stakes=stakes,
     )
+    folder = log_folder(logs)
     home = ctx.ensure_object(Settings).private_home()
     open_log(home)
     crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=seated < wanted))
     report = LeagueReport(Home(home), matches, out, as_json=as_json)
-    night = League(opened, crew, Terms(matches, least, wait, give_up), report)
+    night = League(opened, crew, Terms(matches, least, wait, give_up), report, folder)
     ending = run(night.run(home, port, interface, (pledge or Pledge.REDEEMED).value))
     raise typer.Exit(ending.exit_code)

@@ -72,6 +72,8 @@ def test_with_json_a_bot_tells_its_events_and_faults_as_ndjson(sit: Sit, tmp_pat
     lines = [json.loads(line) for line in told.splitlines()]
     faults = [line for line in lines if line["type"] == "BotFault"]
     assert faults
+    # Everybody at the table is told, but not what the program wrote: that could give away its dice.
+    assert any("My program made an illegal move, so I play " in line for line in host.finish()[1].splitlines())
     assert set(faults[0]) == {"type", "sentence", "bot", "kind", "faults", "trace"}
     assert (faults[0]["kind"], faults[0]["faults"]) == ("illegal", 1)
     assert lines[-1]["type"] == "BotDone"
