@@ -274,7 +274,7 @@ async def start_program(command: Sequence[str], log: LineLog | None = None) -> P
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:
-    """Return a command, of which one word alone can be the whole, as in a shell's quotes.
+    """Return the words of a command. A single word can be the whole command, as in a shell's quotes.
 
     >>> spelled_out(["python3", "my bot.py"]), spelled_out(["python3 'my bot.py'"])
     (['python3', 'my bot.py'], ['python3', 'my bot.py'])
