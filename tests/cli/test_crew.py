@@ -385,7 +385,10 @@ def test_a_program_that_joins_is_called_what_it_calls_itself(sit: Sit, tmp_path:
     ("program", "complaint"),
     [
         ("no-such-program", "Error: The bot's program no-such-program cannot be started: "),
-        (f"'{sys.executable}' no-such-file.py", "no-such-file.py does not say hello: it has ended, and wrote: "),
+        (
+            f"'{sys.executable}' no-such-file.py",
+            "no-such-file.py does not say hello: it has ended (exit code 2), and wrote: ",
+        ),
         (f"'{sys.executable}' -c 'print(1)'", "does not say hello: it said something that is not a message"),
         (f"'{sys.executable}' -c 'print(chr(123) + chr(125))'", "does not say hello: it did not begin with a hello"),
     ],
