@@ -36,11 +36,6 @@ VOTES_A_SECOND: Final = 16
 """The most votes that an honest player may sign in one virtual second; a voting round takes longer."""
 
 
-VOTES_ON_DISK: Final = 20 * limits.KIB
-"""Bytes of votes on a disk, but for those that history rests on. A node that waits stores a vote of its own in each
-round, and what that rests on: some 450 bytes, and a round takes five virtual seconds."""
-
-
 QUESTIONS_A_SECOND: Final = 100
 """How many NEEDs an honest player may send to one other in one virtual second, whose answers hold twenty messages that
 are of no use: fifteen hundred of these may come at once."""
@@ -253,14 +248,21 @@ class Checks:
             )
 
     def stored(self, machine: Machine) -> None:
-        """Check that votes of others do not make a node's disk grow (SPEC.md §6)."""
+        """Check that votes of others do not make a node's disk grow (SPEC.md §6).
+
+        In each round a node stores its own ABSENT and CLOSE, and what they rest on: the CLOSEs of a majority, and its
+        ABSENTs.
+        """
         if not machine.is_honest or machine.match is None or not machine.disk.votes:
             return
         chain = machine.match.history.chain
         grounds = {signed.id for position in chain for signed in position.certificate}
-        size = sum(size for vote, size in machine.disk.votes.items() if vote not in grounds)
-        self.world.bill.holds(size)
-        self._hold(Check.THE_STORE_GROWS_WITH_THE_MATCH, size <= VOTES_ON_DISK, f"{size} bytes of votes")
+        sizes = [size for vote, size in machine.disk.votes.items() if vote not in grounds]
+        self.world.bill.holds(sum(sizes))
+        ballot = machine.match.replica.ballot
+        most = (2 + 2 * ballot.root.majority) * (ballot.round + 2)
+        text = f"{len(sizes)} votes in round {ballot.round}"
+        self._hold(Check.THE_STORE_GROWS_WITH_THE_MATCH, len(sizes) <= most, text)
 
     @staticmethod
     def _is_forgotten(had: Mapping[tuple[Any, ...], Signed], message: Message) -> bool:

@@ -517,6 +517,20 @@ def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
     return replaced_value(Ballot, line, property(bad))
 
 
+def all_votes_are_stored(plant: Plant) -> AbstractContextManager[None]:
+    """A node stores every vote that it takes."""
+    take = Replica._take_vote
+
+    def bad(replica: Replica, signed: Signed) -> Outcome:
+        outcome = take(replica, signed)
+        if outcome is Outcome.ADDED and signed.message.author != replica.me:
+            plant.runs()
+            replica.store_votes((signed,))
+        return outcome
+
+    return replaced(Replica, Replica._take_vote, bad)
+
+
 PLANTED: Final[Mapping[str, Bug]] = {
     "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 371),
     "a LOCK after a vote": Bug(a_lock_after_a_vote, Check.EVERY_MATCH_ENDS, 55),
@@ -524,6 +538,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 659),
     "a choice is sent before it is on the disk": Bug(a_choice_does_not_bind, Check.STORED_BEFORE_SENT, 0),
     "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 156),
+    "all votes are stored": Bug(all_votes_are_stored, Check.THE_STORE_GROWS_WITH_THE_MATCH, 85),
     "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 768),
     "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 613),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 0),
