@@ -19,7 +19,7 @@ from cli.arena.bounds import interval, quantile_of
 from cli.arena.fixtures import ArenaTable, Fixture, seated
 from cli.arena.game import Game
 from cli.arena.ratings import ELO, Difference, rate
-from cli.arena.scores import POINTS, Deal, Deals, Score
+from cli.arena.scores import POINTS, Deal, Deals, Score, share
 from cli.arena.standings import Decision, Verdict, verdict
 
 Luck = Literal["alike", "shared"]
@@ -206,6 +206,16 @@ class TestIntervals:
     def test_of_a_rating(self, tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck) -> None:
         hits = covered(tables, logs, luck, 40)
         assert {entrant for entrant in hits if hits[entrant] not in plausible(TRIALS, COVERAGE)} == set()
+
+    @pytest.mark.parametrize("luck", ["alike", "shared"])
+    def test_of_a_share(self, luck: Luck) -> None:
+        seats, logs, hits = (0, 1, 1, 1), (0.8, 0.0), 0
+        expected = exp(logs[0]) / (exp(logs[0]) + 3)
+        for trial in range(TRIALS):
+            rng = Random(trial)
+            won = [share(simulated(rng, seats, logs, luck), 0) for _ in range(60)]
+            hits += not interval(won, COVERAGE).excludes(expected)
+        assert hits in plausible(TRIALS, COVERAGE)
 
     def test_of_games_that_are_taken_for_independent_would_be_noticed(self) -> None:
         logs, deals, hits = (0.0, 0.7), 40, 0
