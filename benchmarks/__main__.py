@@ -29,6 +29,7 @@ TABLES: Final = (
     Table("Start-up", "startup"),
     Table("The engine", "engine"),
     Table("Matches side by side", "vector"),
+    Table("Steps of programs that learn", "environment"),
     Table("The screen", "screen"),
     Table("A report", "report", ("--repeat", "3")),
     Table("Homes", "homes", ("--sizes", "10", "1000", "10000")),

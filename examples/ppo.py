@@ -1,0 +1,141 @@
+"""Train an agent with a library: MaskablePPO of sb3-contrib plays against its own earlier selves.
+
+    pip install '.[rl]' sb3-contrib
+    python examples/ppo.py --dice 2 --steps 60000
+
+It writes the agent to ppo.zip, and prints what an opponent who knows the agent's policy could win. docs/training.md
+explains the steps.
+"""
+
+import argparse
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from sb3_contrib import MaskablePPO
+
+from p2pdice.engine import apply, new_match
+from p2pdice.environment import LiarsDice
+from p2pdice.events import Event
+from p2pdice.moves import Bid, Hand, Liar, Move, Play, Rolled
+from p2pdice.observations import Observer
+from p2pdice.players import Player
+from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.solved.exploitability import bounds
+from p2pdice.views import View
+
+FILE = Path("ppo.zip")
+
+
+def probabilities(policy: Any, seen: list[dict[str, Any]]) -> Any:
+    """Return the probability of each action for each observation, under a policy of Stable-Baselines3."""
+    inputs, _ = policy.obs_to_tensor(np.stack([each["observation"] for each in seen]))
+    masks = np.stack([each["action_mask"] for each in seen]).astype(bool)
+    return policy.get_distribution(inputs, masks).distribution.probs.detach().numpy().astype(float)
+
+
+class Seat(gymnasium.Env[Any, Any]):
+    """One seat of a match, chosen at random. An earlier self of the agent sits in the others."""
+
+    def __init__(self, rules: Ruleset, players: int = 2, seed: int = 1) -> None:
+        self.match = LiarsDice(rules, players)
+        self.observation_space = self.match.observation_space("player_0")["observation"]
+        self.action_space = self.match.action_space("player_0")
+        self.rng = random.Random(seed)
+        self.selves: list[Any] = []
+        """The policies of the earlier selves, at least one."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.match.reset(seed=seed)
+        self.me = self.rng.choice(self.match.possible_agents)
+        self.other = self.rng.choice(self.selves)
+        self._let_others_move()
+        return self.match.observe(self.me)["observation"], {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.match.step(int(action))
+        self._let_others_move()
+        over = self.match.terminations[self.me]
+        return self.match.observe(self.me)["observation"], self.match.rewards[self.me], over, False, {}
+
+    def action_masks(self) -> np.ndarray[Any, Any]:
+        mask: np.ndarray[Any, Any] = self.match.observe(self.me)["action_mask"].astype(bool)
+        return mask
+
+    def _let_others_move(self) -> None:
+        while not self.match.terminations[self.me] and self.match.agent_selection != self.me:
+            seen = self.match.observe(self.match.agent_selection)
+            chances = probabilities(self.other, [seen])[0].tolist()
+            self.match.step(self.rng.choices(range(len(chances)), chances)[0])
+
+
+@cache
+def trained() -> Any:
+    """Return the policy in :data:`FILE`; an arena makes a new player for each game, but reads the file once."""
+    return MaskablePPO.load(FILE, device="cpu").policy
+
+
+class Agent(Player):
+    """The trained agent as a bot: ``ppo:Agent``."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.policy = trained()
+
+    def started(self, ruleset: Ruleset, seat: int, players: int) -> None:
+        self.observer = Observer(ruleset, players)
+
+    def happened(self, event: Event) -> None:
+        self.observer.happened(event)
+
+    def choose(self, view: View) -> Move:
+        chances = probabilities(self.policy, [self.observer.observe(view)])[0].tolist()
+        return self.observer.act(self.rng.choices(range(len(chances)), chances)[0])
+
+
+def exploitability(policy: Any, rules: Ruleset) -> float:
+    """Return the share of first rounds that the policy loses to its best response, if each opens every second one."""
+    start, _ = apply(new_match(rules, 2), Rolled())
+    observer = Observer(rules, 2)
+
+    def weights(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> list[dict[Bid | Liar, float]]:
+        state = start
+        for bid in bids:
+            state, _ = apply(state, Play(state.turn, bid))
+        seen = [observer.observe(View(state, state.turn, hand)) for hand in hands]
+        listed = [(action, observer.act(int(action))) for action in seen[0]["action_mask"].nonzero()[0]]
+        return [
+            {move: row[action] for action, move in listed if isinstance(move, Bid | Liar)}
+            for row in probabilities(policy, seen)
+        ]
+
+    least, most = bounds(start, weights)
+    return (most - least) / 2
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dice", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=60_000)
+    parser.add_argument("--lessons", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    rules = PRESETS["classic"].with_options({"dice": f"{given.dice}"})
+    seat = Seat(rules, seed=given.seed)
+    learning = {"learning_rate": 1e-3, "batch_size": 256, "gamma": 1.0, "ent_coef": 0.02}
+    model = MaskablePPO("MlpPolicy", seat, seed=given.seed, device="cpu", **learning)
+    for lesson in range(given.lessons + 1):
+        if lesson:
+            model.learn(given.steps // given.lessons, reset_num_timesteps=False)
+        model.save(FILE)
+        seat.selves.append(MaskablePPO.load(FILE, device="cpu").policy)
+        won = 0.5 + exploitability(model.policy, rules)
+        print(f"after lesson {lesson} a best response wins {won:.1%} of first rounds", flush=True)
+
+
+if __name__ == "__main__":
+    main()
