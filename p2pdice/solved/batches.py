@@ -13,11 +13,29 @@ from p2pdice.moves import FACES, LIAR, Bid, Hand, Liar
 from p2pdice.solved.net import FEATURES, RAISES, RARE, TAILS, Net, features, outputs
 from p2pdice.solved.rounds import highest_bid, number_of
 
+Floats = npt.NDArray[np.float64]
+
 INPUT_TABLES: Final = (np.array(TAILS), np.array(RAISES))
 """The last arguments of :func:`compiled_features`."""
 
 compiled_features = cast("Callable[..., None]", njit(features))
 """The function with which players compute the input of the net, compiled."""
+
+
+def _sums(values: Floats, weights: Floats, biases: Floats) -> Floats:
+    """Return ``values @ weights + biases``. Most values are 0, and batches are too small for the threads of a BLAS."""
+    result = np.empty((len(values), biases.size))
+    for row in range(len(values)):
+        result[row] = biases
+        for index in range(len(weights)):
+            value = values[row, index]
+            if value != 0:
+                for output in range(biases.size):
+                    result[row, output] += value * weights[index, output]
+    return result
+
+
+sums = cast("Callable[[Floats, Floats, Floats], Floats]", njit(_sums))
 
 
 class Batches:
@@ -41,10 +59,8 @@ class Batches:
             counts = np.array([hand.count(face) for face in FACES])
             compiled_features(row, counts, unseen, made, highest, *INPUT_TABLES)
         for weights, biases in self._layers[:-1]:
-            values = np.maximum(values @ weights + biases, 0)
-        weights, biases = self._layers[-1]
-        chosen = [index for index, _ in possible]
-        scores: npt.NDArray[np.float64] = values @ weights[:, chosen] + biases[chosen]
+            values = np.maximum(sums(values, weights, biases), 0)
+        scores = sums(values, *self._layers[-1])[:, [index for index, _ in possible]]
         likely = np.exp(scores - scores.max(axis=1, keepdims=True))
         moves = [move for _, move in possible]
         return [
