@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from enum import Enum
 from ipaddress import ip_address
 
 from protocol.crypto.keys import Identity, fingerprint
-from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError, RefuseCode
 from protocol.events import Notice, TableMoved
 from protocol.limits import Limits
@@ -17,7 +17,7 @@ from protocol.match.lobby import NO_TABLE
 from protocol.net.addresses import Address, JoinLine
 from protocol.net.interfaces import hosts_to_listen_at, is_cut_off, watch_network
 from protocol.net.listener import EVERYWHERE
-from protocol.net.mesh import Mesh
+from protocol.net.mesh import Mesh, MeshOwner
 from protocol.node.audience import Audience, Floor, Talking
 from protocol.node.door import Door
 from protocol.node.guest import Guest
@@ -84,6 +84,7 @@ class Activities:
 
     :param owner: the owner's name and pledge, which go into each JOIN that this node signs.
     :param interface: the name or address of the only interface to use; None to use all.
+    :param mesh: makes this node's mesh, which tells the activities what happens on its links.
     """
 
     def __init__(
@@ -95,8 +96,9 @@ class Activities:
         bounds: Limits,
         owner: Owner,
         interface: str | None,
+        mesh: Callable[[MeshOwner], Mesh],
     ) -> None:
-        self.mesh = Mesh(credentials(identity.private_key), self, bounds)
+        self.mesh = mesh(self)
         self.runtime = Runtime(home, identity, store, self.mesh, locator, bounds)
         self.audience = Audience(self.runtime)
         self.talking = Talking(self.runtime)

@@ -13,12 +13,14 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from p2pdice.moves import Move
 from protocol.crypto.keys import Identity, KeyFileError
 from protocol.crypto.short_code import ShortCode, UnknownWordError, new_short_code, parse_short_code
+from protocol.crypto.tls import credentials
 from protocol.errors import ErrorCode, NodeError
 from protocol.events import CodeMade, NodeEvent, Notice, PlayerInfo, SeatAsked, TableOpened
 from protocol.limits import Limits
@@ -29,6 +31,7 @@ from protocol.match.signer import StaleMoveError
 from protocol.match.waiting import Clock, Party
 from protocol.net.addresses import format_address, new_token
 from protocol.net.discovery import Sighting
+from protocol.net.mesh import Mesh
 from protocol.node import locator
 from protocol.node.activities import Activities, Doing
 from protocol.node.guest import come_back
@@ -82,7 +85,8 @@ class Node:
         self._store = store
         self._port = port
         self._locator = locator
-        self._active = Activities(home, identity, store, locator, bounds, self, interface)
+        links = partial(Mesh, credentials(identity.private_key), bounds=bounds)
+        self._active = Activities(home, identity, store, locator, bounds, self, interface, links)
         self._runtime = self._active.runtime
         self._mesh = self._active.mesh
         self._inquiry = Inquiry(self._mesh.dialer)
