@@ -62,9 +62,9 @@ def _dead_node(world: Simulation, node: int) -> None:
     """Kill a node at a random time and never restart it."""
 
     def die() -> None:
-        machine = world.network.machines[node]
-        machine.is_gone = True
-        machine.die(loses_power=world.streams.disk.random() < 0.5)
+        process = world.network.processes[node]
+        process.is_gone = True
+        process.die(loses_power=world.streams.disk.random() < 0.5)
 
     world.scheduler.after(world.streams.disk.expovariate(0.2), die)
 

@@ -1,4 +1,4 @@
-"""What survives a crash and a power cut: a journal of transactions in memory, or the real store, and how either fails.
+"""One machine's disk: the database of a real store, in memory. It outlives processes, and its writes can fail.
 
 A process that dies loses what it had not written. A power cut also takes what was written and not synchronized.
 """
@@ -6,20 +6,25 @@ A process that dies loses what it had not written. A power cut also takes what w
 from __future__ import annotations
 
 import sqlite3
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Concatenate, Final, ParamSpec
 
-from protocol.consensus.kinds import parse_signed
-from protocol.storage.database import StoreError
+from protocol.storage import store as store_module
+from protocol.storage.database import Database, Note, Noted, StoreError
 from protocol.storage.store import Store
 from protocol.wire.messages import VOTES, Signed
+from tests.simulation.replacing import replaced_value
 
 _FULL: Final = 2
 """The ``synchronous`` of SQLite from which on a commit is synchronized before it is confirmed."""
+P = ParamSpec("P")
+Tables = Callable[[sqlite3.Connection], None]
 Point = Callable[[str], None]
 """Called at every place at which a process can die; it may raise."""
 
@@ -34,232 +39,194 @@ class Trouble(Enum):
     """The data is written, but the system reports an error."""
 
 
-class Stored(NamedTuple):
-    """The contents of a disk that a starting node finds."""
-
-    messages: tuple[Signed, ...]
-    choices: dict[int, str]
-    is_over: bool
-    is_said_to_lack: bool = False
-    """Whether the note beside the store counts more messages than the store contains."""
-
-
-def sizes_of(messages: Iterable[Signed]) -> dict[bytes, int]:
-    """Return the sizes of messages in bytes, by id."""
-    return {signed.id: len(signed.data) + len(signed.signature) for signed in messages}
-
-
-def votes_among(messages: Iterable[Signed]) -> dict[bytes, int]:
-    """Return the sizes of all votes among messages, by id."""
-    return sizes_of(signed for signed in messages if signed.message.kind in VOTES)
-
-
-class Disk(ABC):
-    """One node's disk. Every write is a transaction, which survives a crash completely or not at all."""
+class Disk:
+    """See the module. Every write is a transaction, which survives a crash completely or not at all."""
 
     def __init__(self) -> None:
-        self.point: Point = lambda name: None
-        self.trouble = Trouble.NONE
-        self.is_full = False
+        self.begin(lambda name: None, lambda: None)
         self.own: set[bytes] = set()
         """The ids of all messages safely stored on this disk since the process started or a backup was restored."""
-        self.sizes: dict[bytes, int] = {}
-        """The sizes in bytes of the messages on this disk, by id."""
-        self.votes: dict[bytes, int] = {}
-        """The sizes of the votes among these messages, by id."""
+        self.sizes: defaultdict[bytes, dict[bytes, int]] = defaultdict(dict)
+        """The sizes in bytes of the messages on this disk, by match and id."""
+        self.votes: defaultdict[bytes, dict[bytes, int]] = defaultdict(dict)
+        """The sizes of the votes among these messages."""
+        self.noted: Noted | None = None
+        """The note beside the database."""
+        self.memory = sqlite3.connect(":memory:", isolation_level=None)
+        self.memory.execute("PRAGMA page_size=512")  # so that a backup is small
+        self._synchronized: bytes | None = None
+        """The database at its last synchronization, if anything was written since."""
 
-    def write(self, messages: Iterable[Signed]) -> None:
-        """Store messages in one transaction. :raises StoreError: if they are not known to be stored."""
-        batch = tuple(messages)
-        self._guarded("store", lambda: self._write(batch))
-        self.own |= {signed.id for signed in batch}
-        self.sizes |= sizes_of(batch)
-        self.votes |= votes_among(batch)
+    def begin(self, point: Point, written: Callable[[], None], *, keeps_backups: bool = False) -> None:
+        """Begin a match, without trouble at first.
 
-    def replace(self, messages: Iterable[Signed]) -> None:
-        """Store messages in place of all others. :raises StoreError: if they are not known to be stored."""
-        batch = tuple(messages)
-        self._guarded("store", lambda: self._replace(batch))
-        self.own |= {signed.id for signed in batch}
-        self.sizes = sizes_of(batch)
-        self.votes = votes_among(batch)
+        :param written: called after messages were stored.
+        :param keeps_backups: whether a backup may be restored.
+        """
+        self.point, self.written = point, written
+        self.trouble, self.is_full = Trouble.NONE, False
+        self._backups: list[bytes] | None = [] if keeps_backups else None
 
-    def add_choice(self, step: int, text: str) -> None:
-        """Store a choice of the owner. :raises StoreError: if it is not known to be stored."""
-        self._guarded("choice", lambda: self._add_choice(step, text))
+    def open(self, matches: Iterable[bytes] = ()) -> Store:
+        """Return the store as a new process opens it, after the death of the process that had it open.
 
-    def mark_formed(self) -> None:
-        """The match exists. :raises StoreError: if that is not known to be stored."""
-        self._guarded("formed", self._mark_formed)
+        :param matches: the matches that the process continues.
+        """
+        with replaced_value(store_module, Database, partial(_Guarded, self)):
+            store = _GuardedStore(Path("memory"))
+        self.own = set()
+        for match in matches:
+            if store.match(match) is not None:
+                self.count(match, store.messages(match), replaces=True)
+        return store
 
-    def mark_over(self) -> None:
-        """The match has ended. :raises StoreError: if that is not known to be stored."""
-        self._guarded("over", self._mark_over)
-
-    def _guarded(self, name: str, commit: Callable[[], None]) -> None:
-        with self.guarding(name):
-            self.point(f"before commit of {name}")
-            commit()
+    def count(self, match: bytes, messages: Sequence[Signed], *, replaces: bool = False) -> None:
+        """Count messages as stored."""
+        sizes = {signed.id: len(signed.data) + len(signed.signature) for signed in messages}
+        votes = {signed.id: sizes[signed.id] for signed in messages if signed.message.kind in VOTES}
+        self.own |= sizes.keys()
+        self.sizes[match] = sizes if replaces else self.sizes[match] | sizes
+        self.votes[match] = votes if replaces else self.votes[match] | votes
 
     @contextmanager
     def guarding(self, name: str) -> Iterator[None]:
         """Let a write meet the trouble that is due. :raises StoreError: if it is not known to be stored."""
+        if self._synchronized is None and self.memory.execute("PRAGMA synchronous").fetchone()[0] < _FULL:
+            self._synchronized = self.memory.serialize()
         self.point(f"before {name}")
         trouble, self.trouble = self.trouble, Trouble.NONE
         if self.is_full or trouble is Trouble.REFUSED:
             raise StoreError("disk full")
         yield
+        if name != ROW:
+            self.back_up()
         if trouble is Trouble.UNCONFIRMED:
             raise StoreError("input/output error")
         self.point(f"after {name}")
 
-    @abstractmethod
-    def _write(self, messages: tuple[Signed, ...]) -> None: ...
+    def back_up(self) -> None:
+        """Make a backup, if backups are kept."""
+        if self._backups is not None:
+            self._backups.append(self.memory.serialize())
 
-    @abstractmethod
-    def _replace(self, messages: tuple[Signed, ...]) -> None: ...
-
-    @abstractmethod
-    def _add_choice(self, step: int, text: str) -> None: ...
-
-    @abstractmethod
-    def _mark_formed(self) -> None: ...
-
-    @abstractmethod
-    def _mark_over(self) -> None: ...
-
-    @abstractmethod
-    def load(self) -> Stored:
-        """Open the disk after a start."""
-
-    @abstractmethod
     def lose(self, share: float) -> None:
         """Restore a backup without the last transaction and the newest share (0 to 1) of all others."""
+        if not self._backups:
+            return  # the match is in none of them
+        del self._backups[max(1, len(self._backups) - 1 - int(share * len(self._backups))) :]
+        self.memory.deserialize(self._backups[-1])
+        self.noted = None
+        self.open(self.sizes)  # what is gone is on this disk no more, also before its owner starts again
 
-    def close(self) -> None:  # noqa: B027 - nothing to do in memory
-        """Release the disk."""
+    def lose_power(self) -> None:
+        """Lose all unsynchronized writes, after the process has died."""
+        if self._synchronized is not None:
+            # The note may reach the disk before the commits that it counts, because nothing orders the two.
+            self.memory.deserialize(self._synchronized)
+            self._synchronized = None
 
-    def lose_power(self) -> None:  # noqa: B027 - a journal in memory has only what was synchronized
-        """Lose all unsynchronized writes, after the disk was released."""
-
-
-class MemoryDisk(Disk):
-    """A journal of transactions, each synchronized before it is confirmed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._journal: list[tuple[str, object]] = []
-
-    def _write(self, messages: tuple[Signed, ...]) -> None:
-        self._journal.append(("messages", tuple(signed.wire for signed in messages)))
-
-    def _replace(self, messages: tuple[Signed, ...]) -> None:
-        self._journal.append(("instead", tuple(signed.wire for signed in messages)))
-
-    def _add_choice(self, step: int, text: str) -> None:
-        self._journal.append(("choice", (step, text)))
-
-    def _mark_formed(self) -> None:
-        self._journal.append(("formed", None))
-
-    def _mark_over(self) -> None:
-        self._journal.append(("over", None))
-
-    def load(self) -> Stored:
-        messages: list[Signed] = []
-        choices: dict[int, str] = {}
-        is_over = False
-        for kind, content in self._journal:
-            if kind in ("messages", "instead"):
-                assert isinstance(content, tuple)
-                if kind == "instead":
-                    messages.clear()
-                messages += [parse_signed(*wire) for wire in content]
-            elif kind == "choice":
-                assert isinstance(content, tuple)
-                choices[content[0]] = content[1]
-            is_over = is_over or kind == "over"
-        self.own = {signed.id for signed in messages}
-        self.sizes = sizes_of(messages)
-        self.votes = votes_among(messages)
-        return Stored(tuple(messages), choices, is_over)
-
-    def lose(self, share: float) -> None:
-        del self._journal[max(0, len(self._journal) - 1 - int(share * len(self._journal))) :]
-        self.load()  # what is gone is on this disk no more, also before its owner starts again
-
-    def copy(self) -> MemoryDisk:
+    def copy(self) -> Disk:
         """Return a copy, such as that in a copied home."""
-        other = MemoryDisk()
-        other._journal = list(self._journal)
+        other = Disk()
+        other.memory.deserialize(self.memory.serialize())
         return other
 
 
-class SqliteDisk(Disk):
-    """The real store in a real file."""
+ROW = "row"
+"""The name of writes that no planned crash targets."""
 
-    def __init__(self, path: Path, match: bytes, genesis: bytes, match_key: bytes, seed: bytes) -> None:
-        super().__init__()
-        self._path = path
-        self._match = match
-        self._synchronized: bytes | None = None
-        """The database at its last synchronization, if anything was written since."""
-        self._store: Store | None = Store(path)
-        self._store.add_seed(match_key, seed)
-        self._store.add_match(match, genesis, match_key, 0, 7000)
 
-    @property
-    def _open(self) -> Store:
-        if self._store is None:
-            self._store = Store(self._path)
-        return self._store
+class _Held(Note):
+    """The note beside the database of a simulated disk."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def read(self) -> Noted | None:
+        return self._disk.noted
+
+    def write(self, noted: Noted) -> None:
+        self._disk.noted = noted
+
+    def remove(self) -> None:
+        self._disk.noted = None
+
+
+class _Guarded(Database):
+    """The real database. Its writes pass the points, and meet the trouble, of a simulated disk."""
+
+    def __init__(self, disk: Disk, path: Path, make: Tables, finish: Tables, *, is_reader: bool = False) -> None:
+        self.disk = disk
+        self.name = ROW
+        """The part of the names of points that says what is written."""
+        self.path, self.note, self.connection = path, _Held(disk), disk.memory
+        self._make, self._finish = make, finish
+        self._convert()
 
     @contextmanager
-    def guarding(self, name: str) -> Iterator[None]:
-        connection = self._open.database.connection
-        if self._synchronized is None and connection.execute("PRAGMA synchronous").fetchone()[0] < _FULL:
-            with closing(sqlite3.connect(":memory:")) as copy:
-                connection.backup(copy)
-                self._synchronized = copy.serialize()
-        with super().guarding(name):
+    def writing(self, name: str) -> Iterator[None]:
+        """Name the writes of a block."""
+        before, self.name = self.name, name
+        try:
             yield
+        finally:
+            self.name = before
 
-    def _write(self, messages: tuple[Signed, ...]) -> None:
-        self._open.write(self._match, messages)
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        with self.disk.guarding(self.name), super().transaction() as connection:
+            yield connection
+            self.disk.point(f"before commit of {self.name}")
 
-    def _replace(self, messages: tuple[Signed, ...]) -> None:
-        self._open.replace(self._match, messages)
+    def write(self, statement: str, values: tuple[object, ...]) -> None:
+        with self.disk.guarding(self.name):
+            self.disk.point(f"before commit of {self.name}")
+            super().write(statement, values)
 
-    def _add_choice(self, step: int, text: str) -> None:
-        self._open.add_choice(self._match, step, text)
 
-    def _mark_formed(self) -> None:
-        self._open.mark_formed(self._match)
+def _named(
+    name: str, write: Callable[Concatenate[_GuardedStore, P], None]
+) -> Callable[Concatenate[_GuardedStore, P], None]:
+    def named(store: _GuardedStore, /, *arguments: P.args, **options: P.kwargs) -> None:
+        with store.database.writing(name):
+            write(store, *arguments, **options)
 
-    def _mark_over(self) -> None:
-        self._open.mark_over(self._match)
+    return named
 
-    def load(self) -> Stored:
-        self.close()  # the process that had it open is dead
-        store = self._open
-        (known,) = store.matches()
-        messages = store.messages(self._match)
-        self.own = {signed.id for signed in messages}
-        self.sizes = sizes_of(messages)
-        self.votes = votes_among(messages)
-        return Stored(messages, store.choices(self._match), known.over, store.loss is not None)
 
-    def lose(self, share: float) -> None:
-        raise NotImplementedError("backups are taken of the journal in memory")
+class _GuardedStore(Store):
+    """The real store on a simulated disk."""
 
-    def close(self) -> None:
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+    database: _Guarded  # type: ignore[misc]
 
-    def lose_power(self) -> None:
-        # The note may reach the disk before the commits that it counts, because nothing orders the two.
-        if self._synchronized is not None:
-            self._path.write_bytes(self._synchronized)
-            self._path.with_name(f"{self._path.name}-wal").unlink(missing_ok=True)
-            self._synchronized = None
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.purses.database = copy(self.database)
+        self.purses.database.name = "purse"
+
+    add_choice = _named("choice", Store.add_choice)
+    mark_formed = _named("formed", Store.mark_formed)
+    mark_over = _named("over", Store.mark_over)
+
+    def add_match(self, *arguments: Any) -> None:
+        super().add_match(*arguments)
+        self.database.disk.back_up()  # a home from before the match would know nothing of it
+
+    def write(self, match: bytes, messages: Iterable[Signed]) -> None:
+        self._store(super().write, match, tuple(messages), replaces=False)
+
+    def replace(self, match: bytes, messages: Iterable[Signed]) -> None:
+        self._store(super().replace, match, tuple(messages), replaces=True)
+
+    def _store(
+        self,
+        write: Callable[[bytes, Iterable[Signed]], None],
+        match: bytes,
+        messages: Sequence[Signed],
+        *,
+        replaces: bool,
+    ) -> None:
+        with self.database.writing("store"):
+            write(match, messages)
+        self.database.disk.count(match, messages, replaces=replaces)
+        self.database.disk.written()

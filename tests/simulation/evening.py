@@ -6,14 +6,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import permutations
-from pathlib import Path
 from random import Random
 from typing import Final
 
 from protocol.consensus.ends import End, Shown, end_of, gather, read_shown, stakes_of, void_evidence, void_message
 from protocol.crypto.keys import MatchKey
 from protocol.match.match import Match
-from protocol.wire.genesis import JoinRecord
 from protocol.wire.messages import sign
 from protocol.wire.purses import MATCH_BYTES, Record
 from tests.simulation.faults import Fault
@@ -38,23 +36,22 @@ class StuckStakeError(AssertionError):
 
 
 class Evening:
-    """See the module.
+    """See the module."""
 
-    :param folder: for the homes.
-    """
-
-    def __init__(self, seed: int, folder: Path, resources: ExitStack) -> None:
+    def __init__(self, seed: int, resources: ExitStack) -> None:
         self.random = Random(seed)
         self.figures = Figures()
         self.homes = []
         for number in range(PEOPLE):
-            home = PurseHome(folder / f"{number}.sqlite3", identity_of(f"{seed} {number}".encode(), 0))
-            resources.callback(home.close)
+            home = PurseHome(identity_of(f"{seed} {number}".encode(), 0))
+            resources.callback(home.disk.memory.close)
             self.homes.append(home)
         self.ends: dict[bytes, End] = {}
         """Of the matches that are over, by the first bytes of their ids."""
         self.given_up: set[tuple[bytes, bytes]] = set()
         """Owners, and what stands for matches in records."""
+        self.restored: set[bytes] = set()
+        """The owners whose purse a backup may have taken back. Then they may bet coins again, and lose them all."""
         self.voids = 0
 
     @property
@@ -69,16 +66,14 @@ class Evening:
         """
         players = self._sit_down()
         world = Simulation(self._plan(len(players)), homes=players)
-        for home in players:
-            home.table = {each.owner: each for each in self._seen(world, players) if each.owner != home.identity.public}
-            home.close()
         self.figures.add(world.run())
+        backups = (fault for fault in world.plan.faults if fault.kind == "restored backup")
+        self.restored.update(world.genesis.roster[fault.node].join.identity for fault in backups)
         for home in players:
-            home.close()  # so only what is stored counts from now on
-            home.table = {}
+            home.open()
         matches = [
             machine.match
-            for machine in world.network.machines.values()
+            for machine in world.machines
             if machine.match is not None and machine.confirmed is not None and machine.match.is_ended  # no old backup
         ]
         ends = [end_of(match.history) for match in matches]
@@ -107,18 +102,15 @@ class Evening:
                     home.keeper.forfeit()
             return self._sit_down()
         for owner, other in permutations(players, 2):
-            flaw = other.keeper.judge(self._show(owner)).flaw
-            assert not flaw, flaw
+            verdict = other.keeper.judge(self._show(owner))
+            if verdict.back is not None and owner.keeper.take_own(verdict.back):
+                return self._sit_down()  # a backup had lost some of it, and now the purse may be busy
+            assert not verdict.flaw, verdict.flaw
         return players
 
     def _show(self, home: PurseHome) -> Shown:
         record = join_record(b"table", 0, identity=home.identity, head=home.purse.head)
         return read_shown(*home.keeper.show(record).wire)
-
-    def _seen(self, world: Simulation, players: list[PurseHome]) -> list[Shown]:
-        """Return what everybody has shown with the join record of the match."""
-        records: dict[bytes, JoinRecord] = {each.join.identity: each for each in world.genesis.roster}
-        return [read_shown(*home.keeper.show(records[home.identity.public]).wire) for home in players]
 
     def _plan(self, players: int) -> Plan:
         """Return a match of so many for stakes, with whatever trouble its seed has, and processes that die while they
@@ -132,9 +124,7 @@ class Evening:
         # Then a match of two is suspended. A player who is back from a backup does not vote: no other can be missing.
         may_die = all(fault.kind != "restored backup" for fault in faults)
         core = "dead node" if may_die and self.random.random() < 0.3 else drawn.core
-        return replace(
-            drawn, ruleset=drawn.ruleset.with_options(changes), is_on_real_store=False, core=core, faults=faults
-        )
+        return replace(drawn, ruleset=drawn.ruleset.with_options(changes), core=core, faults=faults)
 
     def _crash(self, players: int) -> Fault:
         node, other = self.random.sample(range(players), 2)
@@ -159,7 +149,7 @@ class Evening:
         """Everybody who has seen the stakes open knows what the others have staked, also after their process has
         died."""
         by_identity = {home.identity.public: home for home in players}
-        for machine in world.network.machines.values():
+        for machine in world.machines:
             state = machine.match.history.position.state if machine.match is not None else None
             if machine.match is None or state is None or not state.wagers:
                 continue
@@ -188,8 +178,8 @@ class Evening:
         """
         for home in self.homes:
             purse = home.purse
-            assert purse.era == 0
-            assert purse.end.balance == 1000 + sum(record.change for record in purse.records)
+            assert purse.era == 0 or home.identity.public in self.restored
+            assert purse.end.balance == (0 if purse.era else 1000) + sum(record.change for record in purse.records)
             for record in purse.records:
                 if record != self._due(home, record):
                     raise WrongSumError("a match has brought something else than it should")

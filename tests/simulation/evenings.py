@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.simulation.evening import Evening
@@ -30,8 +28,8 @@ class Result(NamedTuple):
 def run_evening(seed: int) -> Result:
     """Play one evening, and return any failure in it as its result."""
     failure = ""
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as resources, cached_checks():
-        evening = Evening(seed, Path(folder), resources)
+    with ExitStack() as resources, cached_checks():
+        evening = Evening(seed, resources)
         try:
             for _ in range(MATCHES):
                 evening.play()

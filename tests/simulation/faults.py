@@ -72,7 +72,7 @@ def _one_way(world: Simulation, fault: Fault) -> bool:
 
 def _partition(world: Simulation, fault: Fault) -> bool:
     """The nodes up to a number and the rest cannot reach each other."""
-    nodes = sorted(world.network.machines)
+    nodes = sorted(world.network.processes)
     inside = [node for node in nodes if node <= fault.node]
     outside = [node for node in nodes if node > fault.node]
     pairs = [pair for one in inside for other in outside for pair in ((one, other), (other, one))]
@@ -90,9 +90,9 @@ def _stall(world: Simulation, fault: Fault) -> bool:
 
 def _sleep(world: Simulation, fault: Fault) -> bool:
     """A machine sleeps; when it wakes, its timers fire late."""
-    machine = world.network.machines[fault.node]
-    struck = machine.is_listening
-    machine.sleep(fault.seconds)
+    process = world.network.processes[fault.node]
+    struck = process.is_listening
+    process.sleep(fault.seconds)
     return struck
 
 
@@ -111,23 +111,23 @@ def _duplicate(world: Simulation, fault: Fault) -> bool:
 
 def _crash(world: Simulation, fault: Fault) -> bool:
     """A process dies the next time it passes a point."""
-    machine = world.network.machines[fault.node]
-    machine.armed = (fault.point, fault.seconds)
-    return machine.is_running
+    process = world.network.processes[fault.node]
+    process.armed = (fault.point, fault.seconds)
+    return process.is_running
 
 
 def _power_cut(world: Simulation, fault: Fault) -> bool:
     """A machine loses power: even its frames in flight are lost, and its peers are not notified."""
-    machine = world.network.machines[fault.node]
-    struck = machine.is_running
+    process = world.network.processes[fault.node]
+    struck = process.is_running
     if struck:
-        machine.die_for(fault.seconds, loses_power=True)
+        process.die_for(fault.seconds, loses_power=True)
     return struck
 
 
 def _full_disk(world: Simulation, fault: Fault) -> bool:
     """All writes to a disk fail for a while."""
-    disk = world.network.machines[fault.node].disk
+    disk = world.network.processes[fault.node].disk
     disk.is_full = True
 
     def heal() -> None:
@@ -139,20 +139,20 @@ def _full_disk(world: Simulation, fault: Fault) -> bool:
 
 def _error_on_commit(world: Simulation, fault: Fault) -> bool:
     """The next commit reports an error, whether it has written the data or not."""
-    disk = world.network.machines[fault.node].disk
+    disk = world.network.processes[fault.node].disk
     disk.trouble = Trouble.REFUSED if fault.share < 0.5 else Trouble.UNCONFIRMED
     return True
 
 
 def _backup(world: Simulation, fault: Fault) -> bool:
     """A process dies, and its store is restored from an older backup."""
-    machine = world.network.machines[fault.node]
-    struck = machine.is_running
+    process = world.network.processes[fault.node]
+    struck = process.is_running
     if struck:
-        machine.die_for(fault.seconds)
-        stored = set(machine.disk.own)
-        machine.disk.lose(fault.share**3)  # mostly the newest few, whose loss is the most dangerous
-        world.checks.restored(machine, stored.difference(machine.disk.own))
+        process.die_for(fault.seconds)
+        stored = set(process.disk.own)
+        process.disk.lose(fault.share**3)  # mostly the newest few, whose loss is the most dangerous
+        world.checks.restored(process, stored.difference(process.disk.own))
     return struck
 
 

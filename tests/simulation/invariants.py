@@ -23,8 +23,8 @@ from protocol.wire.messages import VOTES, Kind, Message, Signed, message_id
 
 if TYPE_CHECKING:
     from protocol.consensus.replica import Replica
-    from tests.simulation.disk import Stored
-    from tests.simulation.machine import Machine
+    from protocol.storage.store import Store
+    from tests.simulation.machine import Machine, Process
     from tests.simulation.simulation import Simulation
 
 
@@ -253,11 +253,11 @@ class Checks:
         In each round a node stores its own ABSENT and CLOSE, and what they rest on: the CLOSEs of a majority, and its
         ABSENTs.
         """
-        if not machine.is_honest or machine.match is None or not machine.disk.votes:
+        if not machine.is_honest or machine.match is None or not machine.disk.votes[machine.id]:
             return
         chain = machine.match.history.chain
         grounds = {signed.id for position in chain for signed in position.certificate}
-        sizes = [size for vote, size in machine.disk.votes.items() if vote not in grounds]
+        sizes = [size for vote, size in machine.disk.votes[machine.id].items() if vote not in grounds]
         self.world.bill.holds(sum(sizes))
         ballot = machine.match.replica.ballot
         most = (2 + 2 * ballot.root.majority) * (ballot.round + 2)
@@ -272,16 +272,16 @@ class Checks:
         of_root = [signed for place, signed in had.items() if place[:4] == slot(message)[:4]]
         return len({read_vote(signed).round for signed in of_root}) > limits.VOTE_ROUNDS_LATER
 
-    def found(self, machine: Machine, stored: Stored) -> None:
+    def found(self, node: int, store: Store) -> None:
         """Check that a starting process reports no loss after a mere crash or power cut."""
-        self._started[machine.node] = self.world.scheduler.now
-        text = f"node {machine.node} is told that its store lacks what it had confirmed"
-        self._hold(Check.THE_NOTE_IS_NOT_AHEAD, not stored.is_said_to_lack, text)
+        self._started[node] = self.world.scheduler.now
+        text = f"node {node} is told that its store lacks what it had confirmed"
+        self._hold(Check.THE_NOTE_IS_NOT_AHEAD, store.loss is None, text)
 
-    def restored(self, machine: Machine, lost: set[bytes]) -> None:
+    def restored(self, process: Process, lost: set[bytes]) -> None:
         """Record that a store was restored from a backup: messages that only it had are lost."""
-        self._restored.add(machine.author)
-        self._lost.setdefault(machine.node, set()).update(lost)
+        self._restored.add(process.author)
+        self._lost.setdefault(process.node, set()).update(lost)
 
     def at_the_end(self) -> None:
         """Check the world after its end."""
@@ -294,7 +294,8 @@ class Checks:
                 )
                 told = {signed.id for book in books for signed in book.values()}
                 told.update(signed.id for place in history.chain for signed in place.certificate)
-                self.world.bill.holds(sum(size for kept, size in machine.disk.sizes.items() if kept not in told))
+                sizes = machine.disk.sizes[machine.id]
+                self.world.bill.holds(sum(size for kept, size in sizes.items() if kept not in told))
         if self.world.plan.is_calm:  # who is cut off from others is promised nothing
             dead = {machine.data for machine in self.world.honest() if machine.is_called_off}
             formed = {each.data for each in self.world.honest() if each.match is not None and each.match.is_formed}
@@ -431,8 +432,9 @@ class Checks:
             signed = self._parsed[wire] = parse_signed(*wire)
         if signed.message.author != machine.author:
             return
-        if machine.node in self._lost and self._signed.get(slot(signed.message)) != signed.id:
-            self.promises_nothing = self._are_held_by_the_away(machine, self._lost.pop(machine.node))
+        node = machine.process.node
+        if node in self._lost and self._signed.get(slot(signed.message)) != signed.id:
+            self.promises_nothing = self._are_held_by_the_away(machine, self._lost.pop(node))
         if self.promises_nothing:
             return
         if signed.message.step < FORMED:
@@ -458,7 +460,7 @@ class Checks:
         """Return whether an author who had forgotten a message could sign another in its place (SPEC.md §11)."""
         assert machine.match is not None
         chain = machine.match.history.chain
-        if message.kind is Kind.WITNESS:
+        if message.kind is Kind.WITNESS or not machine.match.has_committed:
             return False
         if message.kind not in (Kind.REVEAL, Kind.OPEN):
             return True
@@ -591,7 +593,7 @@ class Checks:
         assert machine.match is not None
         match, patience = machine.match, self.world.plan.patience.automatic
         here = {machine.author, *match.waiting.linked}
-        is_patient = self.world.scheduler.now - self._started[machine.node] < patience
+        is_patient = self.world.scheduler.now - self._started[machine.process.node] < patience
         honest = self.world.honest()
         shown = {each for other in honest if other.author in here for each in self._held(other)}
         own = {each for place, each in self._signed.items() if place[0] == machine.author} & lost.difference(shown)

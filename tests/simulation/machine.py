@@ -1,61 +1,63 @@
-"""One node of the world: a real :class:`protocol.match.match.Match` in a shell that does what :mod:`protocol.node.node`
-does.
+"""The machines of a world. Each runs the production :class:`protocol.node.activities.Activities`, with the clock, links
+and disk of the world, for an owner who thinks before each move.
 
-What a pass of the event loop causes is gathered in the node's own :class:`~protocol.node.outbox.Outbox`, whose steps
-are carried out as they come. Between any two of these the process can die.
+The process can die between any two steps of the node's outbox, and around every write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextvars import Context
 from functools import partial
+from itertools import cycle
+from operator import attrgetter
+from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, cast
 
 from p2pdice.errors import RulesError
 from p2pdice.moves import Concede
 from p2pdice.players import Player
-from protocol.consensus.replica import Learned, Replace
-from protocol.consensus.transcript import write_transcript
-from protocol.events import MatchFormed, MatchResult, Misbehaved, NodeEvent, YourTurn
-from protocol.match.effects import (
-    Accuse,
-    Announce,
-    Broadcast,
-    CalledOff,
-    Conceded,
-    Effect,
-    FrameReceived,
-    Linked,
-    MatchInput,
-    PassOn,
-    Played,
-    Received,
-    Send,
-    Show,
-    StoreChoice,
-    Ticked,
-    Unlinked,
-    WakeAt,
-    Withdrawn,
-    WriteTranscript,
-)
+from protocol.events import MatchResult, NodeEvent, Stopped, YourTurn
+from protocol.limits import Limits
+from protocol.match.effects import Accuse, Conceded, Effect, MatchInput, Played, Ticked, Withdrawn
 from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
-from protocol.node import outbox
-from protocol.node.outbox import Outbox
-from protocol.storage.database import StoreError
-from protocol.wire.frames import Carried, Cut, Frame, Have, Leave, MalformedFrameError, Need, Page, encode_frame
-from protocol.wire.genesis import match_id
-from protocol.wire.messages import MalformedMessageError
+from protocol.match.waiting import Party
+from protocol.net.addresses import Address
+from protocol.net.link import ENDED
+from protocol.net.mesh import Mesh, MeshOwner
+from protocol.node.activities import Activities
+from protocol.node.locator import Locator
+from protocol.node.playing import PlayerSession
+from protocol.node.session import Occasion
+from protocol.storage.home import Home
+from protocol.wire.frames import (
+    Carried,
+    Cut,
+    Frame,
+    Have,
+    Hello,
+    MalformedFrameError,
+    MatchAim,
+    Need,
+    Page,
+    Unknown,
+    Welcome,
+)
+from protocol.wire.genesis import match_id, parse_genesis
 from tests.owners import decide
 from tests.simulation.disk import Disk
 from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
+from tests.simulation.world import IDENTITIES
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 TICK: Final = 1e-6
 """Seconds that a pass of the event loop takes at least."""
 
@@ -64,88 +66,160 @@ class Crash(Exception):
     """The process dies here."""
 
 
+class _Handle(asyncio.TimerHandle):
+    timer: Timer
+
+    def cancel(self) -> None:
+        super().cancel()
+        self.timer.cancel()
+
+
+class _Loop(asyncio.BaseEventLoop):
+    """The event loop of one process, with the clock of its world."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__()
+        self._process = process
+
+    def time(self) -> float:
+        return self._process.world.scheduler.now
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        # A real clock moves on before anything that is due at once can happen.
+        return self._handle(max(when, self.time() + TICK), partial(callback, *args))
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self._handle(self.time(), partial(callback, *args))
+
+    def _handle(self, when: float, call: Callable[[], object]) -> _Handle:
+        handle = _Handle(when, call, (), self)
+        handle.timer = self._process.plan(when, call)
+        return handle
+
+    def create_task(self, coro: Coroutine[Any, Any, T], **_: object) -> asyncio.Task[T]:  # type: ignore[override]
+        """Run a coroutine that never waits, to its end."""
+        done = self.create_future()
+        try:
+            coro.send(None)
+        except StopIteration as end:
+            done.set_result(end.value)
+        else:
+            raise NotImplementedError("nothing that waits is simulated")
+        return cast("asyncio.Task[T]", done)
+
+
+class _Links(Mesh):
+    """The mesh of one process. The network of the world keeps all links, so this mesh dials nobody."""
+
+    def __init__(self, process: Process, owner: MeshOwner) -> None:
+        self._process = process
+        self._owner = owner
+        self._network = process.world.network
+        self._is_sending = False
+
+    @property
+    def port(self) -> int:
+        return self.addresses[0][1]
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        return self._process.world.genesis.roster[self._process.author].join.addresses
+
+    def is_linked(self, identity: bytes) -> bool:
+        return identity in self.linked()
+
+    def linked(self) -> tuple[bytes, ...]:
+        authors = self._network.linked(self._process.node)
+        return tuple(sorted(self._process.world.genesis.roster[author].join.identity for author in authors))
+
+    def send(self, identity: bytes, frame: bytes) -> None:
+        if not self._is_sending:
+            self._is_sending = True
+            self._process.point("before sending")
+        self._process.send(self._process.world.author(identity), frame)
+        self._process.point("between two frames")
+
+    def flush(self) -> None:
+        self._is_sending = False
+        self._process.point("after sending")
+
+    def excuse(self, identity: bytes) -> None:
+        self._network.excuse(self._process.node, self._process.world.author(identity))
+
+    def disconnect(self, identity: bytes, reason: str = ENDED) -> None:
+        self._network.disconnect(self._process.node, self._process.world.author(identity), reason)
+
+    def take(self, identity: bytes, data: bytes) -> None:
+        """Take the bytes of a frame, as the real mesh does from a link that is up."""
+        try:
+            frame = self._process.world.decoded(data)
+        except MalformedFrameError:
+            self.disconnect(identity)
+            return
+        if isinstance(frame, Hello | Welcome):
+            self.disconnect(identity)
+        elif not isinstance(frame, Unknown):
+            self._owner.peer_frame(identity, frame)
+
+    def set_roster(self, identities: object) -> None:
+        """There are no strangers."""
+
+    def keep(self, *_: object) -> None:
+        """The network dials them anyway."""
+
+    def stop_dialling(self, identity: bytes) -> None:
+        """The network dials them anyway."""
+
+    async def close(self) -> None:
+        """The process ends: see :meth:`Process.die`."""
+
+
 class Process:
-    """The proposals in which one process takes part. Each is a machine of its own here."""
-
-    def __init__(self) -> None:
-        self._machines: tuple[Machine, ...] = ()
-
-    def add(self, machine: Machine) -> None:
-        """Take part in a proposal."""
-        assert machine.match is not None
-        machine.match.may_commit = partial(self.may_commit, machine)
-        self._machines = (*self._machines, machine)
-
-    def remove(self, machine: Machine) -> None:
-        """Take part in a proposal no more."""
-        self._machines = tuple(each for each in self._machines if each is not machine)
-
-    def may_commit(self, machine: Machine) -> bool:
-        """Tell whether COMMIT of the first roll may be signed in a proposal: nothing else binds or is played."""
-        others = [each.match for each in self._machines if each is not machine and each.match is not None]
-        return machine.has_purses_in_order and not any(each.is_bound or each.is_formed for each in others)
-
-    def called_off(self, machine: Machine) -> None:
-        """A proposal is dead: now another may bind."""
-        for each in self._machines:
-            if each is not machine:
-                each.feed(Ticked())
-
-
-class Machine:
-    """A node and its owner.
+    """One process of a node, again and again from its disk, and its owner.
 
     :param node: its number in the network; beyond the roster for a second machine with a copied key.
     :param author: index in the roster of the key that it plays with.
-    :param data: the genesis of the match that it takes part in.
-    :param process: with what its owner takes part in beside that.
     """
 
-    make_match: Callable[..., Match] = Match
+    pledge = "redeemed"
+    party: Party | None = None
 
-    def __init__(
-        self,
-        world: Simulation,
-        node: int,
-        author: int,
-        disk: Disk,
-        player: Player,
-        data: bytes,
-        process: Process | None = None,
-    ) -> None:
+    def __init__(self, world: Simulation, node: int, author: int, disk: Disk, player: Player) -> None:
         self.world = world
         self.node = node
         self.author = author
-        self.data = data
-        self.process = process or Process()
         self.disk = disk
         self.player = player
+        join = world.genesis.roster[author].join
+        self.name = join.nickname
+        self.identity = join.identity
+        self.home = Home(Path(f"node {node}"))
+        self.secrets = cycle((world.seeds[author], join.nonce))
+        """What is drawn at random for a JOIN."""
         self.is_honest = True
         self.is_gone = False
         """It will never come back."""
         self.is_on_loopback = world.plan.is_on_loopback
         """Rates of messages are not limited."""
-        self.match: Match | None = None
         self.is_running = False
         self.is_asleep = False
-        self.was_called_off = False
-        """Its host, or its owner, had withdrawn the match; it may have been formed all the same."""
-        self.has_conceded = False
-        self.transcript = b""
-        self.confirmed: bool | None = None
-        self.shown: list[NodeEvent] = []
         self.armed: tuple[str, float] | None = None
         """(point, seconds): where the process will die, and for how long."""
         self.starts = 0
+        self.machines: tuple[Machine, ...] = ()
+        """What it takes part in."""
+        self.active: Activities
+        self.loop: _Loop
         self._turn: YourTurn | None = None
-        self._wake: Timer | None = None
-        self._outbox = self._new_outbox()
-        self._encoded: tuple[Frame | None, bytes] = (None, b"")
-        """The last frame of this turn, and its bytes."""
-        self._deferred: list[Callable[[], None]] = []
-        self._home = world.home(author)
-        self._is_over = False
-        disk.point = self._point
+        self._checked = b""
+        """The bytes of the last frame that was checked. Most frames are sent to several nodes."""
+        self._deferred: list[Callable[[], object]] = []
+        backups = (each.kind == "restored backup" and each.node == node for each in world.plan.faults)
+        disk.begin(self.point, self._stored, keeps_backups=any(backups))
 
     # Life and death
 
@@ -154,72 +228,51 @@ class Machine:
         """Whether a dialler gets an answer."""
         return self.is_running and not self.is_asleep
 
-    @property
-    def has_purses_in_order(self) -> bool:
-        """The purses of all players are as the match names them."""
-        if self._home is None or self.match is None:
-            return True
-        return self._home.keeper.may_sign(self.match.id, self.match.history.genesis)
-
-    @property
-    def is_called_off(self) -> bool:
-        """The match will not be formed, unless others show that they have gone on."""
-        return self.was_called_off and (self.match is None or self.match.is_called_off)
-
     def start(self) -> None:
         """Start the process from its disk; of the first time that is empty."""
-        world = self.world
-        stored = self.disk.load()
-        world.checks.found(self, stored)
         self.starts += 1
-        world.note("start", self.node, len(stored.messages))
-        self._turn, self._wake, self._outbox, self._deferred = None, None, self._new_outbox(), []
+        self._turn, self._deferred = None, []
+        self.loop = _Loop(self)
+        self.world.resources.callback(self.loop.close)
         self.is_running, self.is_asleep = True, False
-        known = (stored.messages, stored.choices) if self.starts > 1 else (None, None)
-        if self._home is not None:
-            self._home.play_on(self.disk)
-        self.match = self.make_match(
-            *(self.data, self.author, world.seeds[self.author], *known), host=world.host, stake=self._open_stake
-        )
-        self._is_over = False
-        self.process.add(self)
-        self._run(lambda: self._feed(Ticked()))
+        self.run(self._begin)
         if self.is_running:
-            world.network.dial_all(self.node)
-        for other in self._of_this_process():
-            if other.starts and not other.is_running:
-                other.start()
+            self.world.network.dial_all(self.node)
 
-    def _of_this_process(self) -> list[Machine]:
-        """Return what takes part in other proposals in this very process."""
-        machines = self.world.network.machines.values()
-        return [each for each in machines if each.process is self.process and each is not self]
+    def _begin(self) -> None:
+        world = self.world
+        store = self.disk.open(machine.id for machine in self.machines)
+        world.checks.found(self.node, store)
+        world.note("start", self.node, sum(len(self.disk.sizes[machine.id]) for machine in self.machines))
+        identity = IDENTITIES[self.identity]
+        locator = Locator(None, is_enabled=False)
+        self.active = Activities(self.home, identity, store, locator, Limits(), self, None, self._link)
+        self.active.runtime.purses.shown.update(world.shown_to(self.identity))
+        kept = filter(None, (store.match(machine.id) for machine in self.machines))
+        played = (each for each in kept if each.formed or not each.given_up)
+        wanted = max(played, key=attrgetter("number"), default=None)
+        self.active.proposals.serve_given_up(but=wanted.match if wanted is not None else b"")
+        if wanted is not None:
+            self.active.proposals.resume(wanted)
+        for machine in self.machines:
+            if machine.session is None:
+                machine.take_part()
+
+    def _link(self, owner: MeshOwner) -> Mesh:
+        self.links = _Links(self, owner)
+        return self.links
 
     def die(self, *, loses_power: bool = False) -> None:
         """Lose everything that is not on the disk."""
         if not self.is_running:
             return
-        self._die(loses_power)
-        for other in self._of_this_process():
-            if other.is_running:
-                other._die(loses_power)
-
-    def _die(self, loses_power: bool) -> None:
         self.world.note("died", self.node, loses_power)
         self.is_running, self.is_asleep, self.armed = False, False, None
-        self._wake = None
-        self.match = None
-        self.close()
-        self.disk.close()
+        for machine in self.machines:
+            machine.match = None
         if loses_power:
             self.disk.lose_power()
-        if self._home is not None:
-            self._home.close()
         self.world.network.process_died(self.node, loses_power)
-
-    def close(self) -> None:
-        """Take part in the proposal no more."""
-        self.process.remove(self)
 
     def die_for(self, seconds: float, *, loses_power: bool = False) -> None:
         """Die and be started again by the owner."""
@@ -246,32 +299,20 @@ class Machine:
                 self.is_asleep = False
                 deferred, self._deferred = self._deferred, []
                 for call in deferred:
-                    self._run(call)
+                    self.run(call)
                 self.world.network.woke_up()
 
         self.world.scheduler.after(seconds, wake)
 
-    def _point(self, name: str) -> None:
+    def point(self, name: str) -> None:
+        """Pass a point at which the process can die. :raises Crash: if it does."""
         self.world.figures.points[name] += 1
         if self.armed is not None and self.armed[0] in (name, "anywhere"):
             seconds, self.armed = self.armed[1], None
             self.world.figures.crashes[name] += 1
             raise Crash(str(seconds))
 
-    def _run(self, call: Callable[[], None]) -> None:
-        """Let something happen in this process, unless it died or sleeps."""
-        try:
-            call()
-        except Crash as crash:
-            self.die_for(float(str(crash)))
-        except Violation:
-            raise
-        except Exception:
-            if self.is_honest:
-                raise
-            self.die_for(1.0)  # a cheat may trip over its own feet
-
-    def plan(self, time: float, call: Callable[[], None]) -> Timer:
+    def plan(self, time: float, call: Callable[[], object]) -> Timer:
         """Let something happen in this process at a time; a machine that sleeps then does it when it wakes."""
         starts = self.starts
 
@@ -281,206 +322,205 @@ class Machine:
             if self.is_asleep:
                 self._deferred.append(call)
             else:
-                self._run(call)
+                self.run(call)
 
         return self.world.scheduler.at(time, happen)
 
-    def feed(self, item: MatchInput) -> None:
-        """Let the node take an input."""
-        self.has_conceded = self.has_conceded or isinstance(item, Withdrawn)
-        self._run(lambda: self._feed(item))
+    def run(self, call: Callable[[], object]) -> None:
+        """Let something happen in this process, and take the events that the node emits."""
+        if not self.is_running:
+            return
+        world = self.world
+        world.acting.append(self)
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(self.loop)
+        try:
+            call()
+            self._hear()
+        except Crash as crash:
+            self.die_for(float(str(crash)))
+        except Violation:
+            raise
+        except Exception:
+            if self.is_honest:
+                raise
+            self.die_for(1.0)  # a cheat may trip over its own feet
+        finally:
+            asyncio._set_running_loop(outer)
+            world.acting.pop()
 
     # What the network calls
 
     def link_up(self, author: int) -> None:
         """The link to a player is up, perhaps in place of another."""
-        self._run(lambda: self._feed(Linked(author)))
+        join = self.world.genesis.roster[author].join
+        self.run(lambda: self.active.peer_up(join.identity, MatchAim(self.world.match), join.addresses[0]))
 
-    def link_down(self, author: int) -> None:
+    def link_down(self, author: int, reason: str) -> None:
         """The link to a player is down."""
-        if self.is_running:
-            self._run(lambda: self._feed(Unlinked(author)))
+        self.run(lambda: self.active.peer_down(self.world.genesis.roster[author].join.identity, reason))
 
     def receive(self, author: int, data: bytes) -> None:
         """A frame came."""
-        self._run(lambda: self._take(author, data))
+        self.run(lambda: self.links.take(self.world.genesis.roster[author].join.identity, data))
 
-    def _take(self, author: int, data: bytes) -> None:
-        assert self.match is not None
-        match = self.match.history.match
-        try:
+    # What leaves
+
+    def send(self, author: int, data: bytes) -> None:
+        """Send the bytes of a frame, or what a cheat makes of it."""
+        if self.is_honest and data is not self._checked:  # what holds for one receiver holds for all
+            self._checked = data
             frame = self.world.decoded(data)
-        except MalformedFrameError:
-            self.world.network.disconnect(self.node, author)
-            return
+            if (machine := self._sender(frame)) is not None:
+                self.world.checks.before_sending(machine, author, frame, data)
+        for bent in self.world.bent(self, author, data):
+            self.world.network.send(self.node, author, bent)
+
+    def _sender(self, frame: Frame) -> Machine | None:
+        """Return this process's part in the match of a frame; None for a match of another world."""
         if isinstance(frame, Carried):
-            try:
-                signed = self.world.parsed(frame.data, frame.signature)
-            except MalformedMessageError:
-                self.world.network.disconnect(self.node, author)
-                return
-            if signed.message.match == match:
-                self._feed(Received(author, signed))
-        elif isinstance(frame, Need | Page | Cut | Have):
-            if frame.match == match:
-                self._feed(FrameReceived(author, frame))
-        elif isinstance(frame, Leave) or type(frame).__name__ in ("Hello", "Welcome"):
-            self.world.network.disconnect(self.node, author)
+            match = self.world.parsed(frame.data, frame.signature).message.match
+        else:
+            match = frame.match if isinstance(frame, Need | Page | Cut | Have) else b""
+        return next((machine for machine in self.machines if machine.id == match), None)
 
-    # The match
+    def write(self, path: Path, data: bytes) -> None:
+        """Write a file of this home."""
+        if path.parent != self.home.matches:
+            return  # a proof, which was checked when it was made
+        machine = next(each for each in self.machines if path.stem.endswith(each.id.hex()[:8]))
+        self.point("before the transcript")
+        machine.transcript = data
+        self.world.note("ended", self.node)
+        self.point("after the transcript")
 
-    def _awake(self) -> None:
-        self.world.checks.awake(self)
-        self._feed(Ticked())
-
-    def _feed(self, item: MatchInput) -> None:
-        match = self.match
-        if match is None or not self.is_running:
-            return
-        try:
-            for effect in self._handled(match, item):
-                match effect:
-                    case StoreChoice():
-                        self.disk.add_choice(effect.step, effect.text)
-                    case Learned():
-                        if effect.must_store:
-                            self._outbox.keep(effect.signed)
-                    case Replace():
-                        self._outbox.keep_only(effect.messages)
-                    case Send():
-                        self._outbox.post((effect.author, effect.frame))
-                    case Announce():
-                        self._outbox.relay(*((author, effect.have) for author in self._peers()))
-                    case Broadcast():
-                        frames = ((author, effect.frame) for author in self._peers())
-                        self._outbox.post(*frames, binds=effect.binds)
-                    case PassOn():
-                        carried = Carried(*effect.signed.wire)
-                        self._outbox.relay(*((author, carried) for author in effect.authors))
-                    case WakeAt():
-                        if self._wake is not None:
-                            self._wake.cancel()
-                        # Exactly then; but a clock has moved on before anything that is due at once can happen.
-                        due = max(effect.time, self.world.scheduler.now + TICK)
-                        self._wake = self.plan(due, self._awake)
-                    case _:
-                        if isinstance(effect, WriteTranscript):
-                            self._outbox.write_all()
-                        self._outbox.afterwards(partial(self._carry_out, effect))
-            self._keep_books()
-        except StoreError as error:
-            self._fall_silent(error)
-            return
-        self.world.checks.after_input(self)
-
-    def _handled(self, match: Match, item: MatchInput) -> list[Effect]:
-        if not self.is_honest:
-            return match.handle(item, self.world.scheduler.now)
-        began = process_time()
-        effects = match.handle(item, self.world.scheduler.now)
-        self.world.bill.computed(process_time() - began)
-        return effects
-
-    def _keep_books(self) -> None:
-        if self._home is not None and self.match is not None:
-            self._home.keeper.follow(self.match, is_over=self._is_over)
-
-    def _open_stake(self, bet: int, tickets: int) -> bool:
-        genesis = self.world.genesis
-        return self._home is None or self._home.keeper.open_stake(match_id(self.data), genesis, (bet, tickets))
-
-    def _new_outbox(self) -> Outbox[tuple[int, Frame]]:
-        return Outbox(lambda: self.plan(self.world.scheduler.now, self._flush))
-
-    def _flush(self) -> None:
-        has_sent, self._encoded = False, (None, b"")
-        try:
-            for step in self._outbox.steps():
-                match step:
-                    case outbox.Write():
-                        write = self.disk.replace if step.replaces else self.disk.write
-                        write(step.messages)
-                        self.world.checks.stored(self)
-                    case outbox.Deliver():
-                        if not has_sent:
-                            has_sent = True
-                            self._point("before sending")
-                        self._send(*step.letter)
-                        self._point("between two frames")
-                    case outbox.Delivered():
-                        self._point("after sending")
-                    case outbox.Do():
-                        step.action()
-        except StoreError as error:
-            self._fall_silent(error)
-
-    def _peers(self) -> tuple[int, ...]:
-        return tuple(author for author in range(self.world.plan.players) if author != self.author)
-
-    def _send(self, author: int, frame: Frame) -> None:
-        for bent in self.world.bent(self, author, frame):
-            if isinstance(bent, bytes):
-                data = bent
-            elif bent is self._encoded[0]:  # the same goes to everybody: what holds for one of them holds for all
-                data = self._encoded[1]
-            else:
-                data = encode_frame(bent)
-                self.world.checks.before_sending(self, author, bent, data)
-                self._encoded = bent, data
-            self.world.network.send(self.node, author, data)
-
-    def _carry_out(self, effect: Show | Accuse | CalledOff | WriteTranscript) -> None:
-        match = self.match
-        assert match is not None
-        match effect:
-            case Show():
-                self._show(effect.event)
-            case Accuse():
-                self.world.checks.accused(self, effect)
-                self.shown.append(Misbehaved(match.info[effect.author], effect.step, effect.reason))
-            case CalledOff():
-                self.was_called_off = True
-                self.world.note("called off", self.node)
-                self.process.called_off(self)
-            case WriteTranscript():
-                self._point("before the transcript")
-                self.transcript = write_transcript(match.history, match.replica.proven.values())
-                self.world.note("ended", self.node)
-                self._point("after the transcript")
-
-    def _fall_silent(self, error: StoreError) -> None:
-        """What cannot be stored must not be sent: end everything, until the owner starts again."""
-        self.world.note("silent", self.node, error)
-        self.die()
-        self.world.fell_silent(self)
+    def _stored(self) -> None:
+        for machine in self.machines:
+            self.world.checks.stored(machine)
 
     # The owner
 
-    def _show(self, event: NodeEvent) -> None:
-        self.shown.append(event)
-        if isinstance(event, MatchFormed):
-            self.disk.mark_formed()
+    def _hear(self) -> None:
+        """Take the events that the node has emitted, and see what has become of its matches."""
+        events = self.active.runtime.events
+        while self.is_running and not events.empty():
+            self._take(events.get_nowait())
+        for machine in self.machines if self.is_running else ():
+            machine.look()
+
+    def _take(self, event: NodeEvent | None) -> None:
+        if isinstance(event, Stopped):  # the owner will start it again
+            self.world.note("silent", self.node, event.reason)
+            self.die()
+            self.world.fell_silent(self)
         elif isinstance(event, MatchResult):
-            self.disk.mark_over()
-            self._is_over = True
-            self._keep_books()
-            self.confirmed = event.confirmed
+            machine = next(each for each in self.machines if each.id.hex() == event.match_id)
+            machine.confirmed = event.confirmed
             self.world.note("over", self.node, event.confirmed)
         elif isinstance(event, YourTurn):
             self._turn = event
             self.plan(self.world.scheduler.now + self.world.think(), lambda: self._move(event))
 
     def _move(self, turn: YourTurn) -> None:
-        if self._turn is not turn:
+        session = self.active.session
+        if self._turn is not turn or session is None:
             return
         self._turn = None
         move = decide(self.player, turn.view)
         self.world.note("move", self.node, turn.token, move)
-        self.has_conceded = self.has_conceded or isinstance(move, Concede)
         try:
-            self._feed(Conceded() if isinstance(move, Concede) else Played(move, turn.token))
+            session.feed(Conceded() if isinstance(move, Concede) else Played(move, turn.token))
         except StaleMoveError:
             self.world.figures.stale_moves += 1
         except RulesError:
             if self.is_honest:
                 raise
+
+
+class Machine:
+    """One match, proposed or played, at one process.
+
+    :param number: as the reports name it.
+    :param data: its genesis.
+    """
+
+    def __init__(self, process: Process, number: int, data: bytes) -> None:
+        self.process = process
+        self.node = number
+        self.data = data
+        self.id = match_id(data)
+        self.world = process.world
+        self.author = process.author
+        self.disk = process.disk
+        self.match: Match | None = None
+        self.was_called_off = False
+        """Its host, or its owner, had withdrawn the match; it may have been formed all the same."""
+        self.is_replaced = False
+        """Whether another proposal replaced this one before its COMMIT."""
+        self.has_conceded = False
+        self.transcript = b""
+        self.confirmed: bool | None = None
+        process.machines = (*process.machines, self)
+
+    @property
+    def is_honest(self) -> bool:
+        return self.process.is_honest
+
+    @property
+    def is_called_off(self) -> bool:
+        """The match will not be formed, unless others show that they have gone on."""
+        return self.was_called_off and (self.match is None or self.is_replaced or self.match.is_called_off)
+
+    @property
+    def session(self) -> PlayerSession | None:
+        """The match, as the node has it."""
+        return self.process.active.proposals.find(self.id)
+
+    def take_part(self) -> None:
+        """Sign the proposal, unless it was withdrawn: nothing of it is stored. Former processes used the same keys."""
+        if self.was_called_off or self.has_conceded:
+            self.was_called_off = True
+            return
+        active, genesis = self.process.active, parse_genesis(self.data)
+        active.proposals.sign_on(genesis.table, has_purse=genesis.ruleset.stakes)
+        host = genesis.roster[self.world.host].join.identity
+        active.proposals.begin(genesis, Occasion(0, "table"), host).start(active.mesh.linked())
+
+    def feed(self, item: MatchInput) -> None:
+        """Give the match an input, if it is there."""
+        session = self.session
+        if session is not None:
+            self.process.run(lambda: session.feed(item))
+
+    def look(self) -> None:
+        """See what has become of the match at this node."""
+        session = self.session
+        if session is None:
+            self.was_called_off = self.is_replaced = True
+        elif session.is_given_up and not self.was_called_off:
+            self.was_called_off = True
+            self.world.note("called off", self.node)
+        if session is not None and session.is_over and self.confirmed is None:
+            self.confirmed = True  # the node does not tell an owner who has given the match up
+
+
+class Observed(Match):
+    """The production class in an honest node. It is timed, and checked after every input."""
+
+    def __init__(self, machine: Machine, *arguments: Any, **options: Any) -> None:
+        self._machine = machine
+        super().__init__(*arguments, **options)
+
+    def handle(self, item: MatchInput, now: float) -> list[Effect]:
+        machine, world = self._machine, self._machine.world
+        if isinstance(item, Ticked):
+            world.checks.awake(machine)
+        machine.has_conceded = machine.has_conceded or isinstance(item, Conceded | Withdrawn)
+        began = process_time()
+        effects = super().handle(item, now)
+        world.bill.computed(process_time() - began)
+        world.checks.after_input(machine)
+        for effect in effects:
+            if isinstance(effect, Accuse):
+                world.checks.accused(machine, effect)
+        return effects

@@ -133,6 +133,11 @@ class Misbehaviour:
     # What cheats use
 
     @property
+    def is_there(self) -> bool:
+        """Whether its process runs and takes part in the match."""
+        return self.machine.process.is_listening and self.machine.match is not None
+
+    @property
     def match(self) -> Match:
         """The bent node's match."""
         assert self.machine.match is not None
@@ -1013,8 +1018,8 @@ class JoinsAgain(Misbehaviour):
     def can_propose(self) -> bool:
         """Let the host withdraw the first proposal; tell whether it does."""
         world = self.machine.world
-        host = world.network.machines[world.host]
-        if not host.is_listening or host.match is None or host.match.is_formed:
+        host = world.machines[world.host]
+        if not host.process.is_listening or host.match is None or host.match.is_formed:
             return False
         world.withdraw()
         return True
@@ -1032,7 +1037,11 @@ class ProposesAnew(JoinsAgain):
         return self.others[0]
 
     def can_propose(self) -> bool:
-        return True
+        """Return whether a player is bound. Before that, another proposal would only replace the first."""
+        held = self.match.history.held
+        return any(
+            signed.message.kind is Kind.COMMIT for author, signed in held.items() if author != self.machine.author
+        )
 
 
 class ResignsToOne(Misbehaviour):
@@ -1052,7 +1061,7 @@ class ResignsToOne(Misbehaviour):
         self.spread(self.sign(Kind.RESIGN, ()), self.others[:1])
         commit = self.sign(Kind.COMMIT, (self.bytes(),))
         later = machine.world.scheduler.now + (1.2 + self.random.random()) * limits.RELAY
-        machine.plan(later, lambda: self.spread(commit, self.others[1:]))
+        machine.process.plan(later, lambda: self.spread(commit, self.others[1:]))
 
 
 class LeavesAtOnce(Misbehaviour):
@@ -1065,8 +1074,8 @@ class LeavesAtOnce(Misbehaviour):
             return
         self.acted += 1
         world = self.machine.world
-        self.machine.is_gone = True
-        self.machine.die()
+        self.machine.process.is_gone = True
+        self.machine.process.die()
         world.scheduler.after(world.plan.usual_latency, world.withdraw)
 
 

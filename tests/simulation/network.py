@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from protocol import limits
+from protocol.net.link import ENDED
 from tests.simulation.scheduler import Scheduler, Trace
 
 if TYPE_CHECKING:
-    from tests.simulation.machine import Machine
+    from tests.simulation.machine import Process
 
 BACKOFF: Final = (0.1, 3.0)
 """Seconds between two attempts to dial."""
@@ -57,6 +58,10 @@ class Link:
         self.latency = latency
         self.is_broken = False
 
+    def peer(self, node: int) -> int:
+        """Return the node at the other end."""
+        return self.nodes[0] if self.nodes[1] == node else self.nodes[1]
+
 
 class Network:
     """All links of a world.
@@ -68,7 +73,7 @@ class Network:
         self.scheduler = scheduler
         self.random = stream
         self.trace = trace
-        self.machines: dict[int, Machine] = {}
+        self.processes: dict[int, Process] = {}
         self.latency: dict[frozenset[int], float] = {}
         """Mean seconds, where it is not :attr:`usual_latency`."""
         self.usual_latency = 0.005
@@ -102,7 +107,7 @@ class Network:
         return link if link is not None and link is self._held(other, one) else None
 
     def _held(self, node: int, peer: int) -> Link | None:
-        link = self._links.get((node, self.machines[peer].author))
+        link = self._links.get((node, self.processes[peer].author))
         return link if link is not None and peer in link.nodes else None
 
     def _dial_soon(self, one: int, other: int, seconds: float) -> None:
@@ -116,7 +121,7 @@ class Network:
         self._dialling.discard(pair)
         if pair not in self._pairs or self.link(one, other):
             return
-        machines = self.machines[one], self.machines[other]
+        machines = self.processes[one], self.processes[other]
         ways = ((one, other), (other, one))
         reachable = not any(self._blocked.get(way) or self._forbidden.get(way) for way in ways)
         ready = all(machine.is_listening for machine in machines)
@@ -140,9 +145,9 @@ class Network:
         self.trace.note(self.scheduler.now, "link", one, other)
         first, second = (one, other) if self.random.random() < 0.5 else (other, one)
         for node, peer in ((first, second), (second, first)):
-            self._links[node, self.machines[peer].author] = link
+            self._links[node, self.processes[peer].author] = link
         for node, peer in ((first, second), (second, first)):
-            self.machines[node].link_up(self.machines[peer].author)
+            self.processes[node].link_up(self.processes[peer].author)
         lost = self._lost.pop(frozenset((one, other)), {})
         for (sender, receiver), frames in sorted(lost.items()):
             for frame in frames:
@@ -162,7 +167,7 @@ class Network:
         link = self._links.get((sender, author))
         if link is None:
             return
-        receiver = link.nodes[0] if link.nodes[1] == sender else link.nodes[1]
+        receiver = link.peer(sender)
         channel = link.channels[sender, receiver]
         if link.is_broken:
             return
@@ -194,14 +199,14 @@ class Network:
         now = self.scheduler.now
         channel.tokens = min(limits.BURST, channel.tokens + (now - channel.refilled) * limits.RATE)
         channel.refilled = now
-        if channel.tokens < 1 and not self.machines[channel.sender].is_on_loopback:
+        if channel.tokens < 1 and not self.processes[channel.sender].is_on_loopback:
             self._plan(link, channel, now + 0.1)  # over the rate nothing is lost: the peer waits
             return
         _, frame = channel.frames.popleft()
         if len(frame or b"") <= limits.FRAME_BEFORE_WELCOME:  # longer ones are answers, whose bytes are counted instead
             channel.tokens -= 1
         channel.size -= len(frame or b"")
-        sender, receiver = self.machines[channel.sender], self.machines[channel.receiver]
+        sender, receiver = self.processes[channel.sender], self.processes[channel.receiver]
         is_current = self._links.get((receiver.node, sender.author)) is link
         if frame is None:
             if is_current:
@@ -216,7 +221,7 @@ class Network:
         return bool(
             self._blocked.get((channel.sender, channel.receiver))
             or self._stalled.get(channel.receiver)
-            or self.machines[channel.receiver].is_asleep
+            or self.processes[channel.receiver].is_asleep
         )
 
     def _go_on(self) -> None:
@@ -252,29 +257,38 @@ class Network:
             self._put(link, channel, None, seconds)
         return True
 
-    def _end_at(self, link: Link, node: int) -> None:
-        peer = link.nodes[0] if link.nodes[1] == node else link.nodes[1]
-        key = node, self.machines[peer].author
+    def _end_at(self, link: Link, node: int, reason: str = ENDED) -> None:
+        peer = link.peer(node)
+        key = node, self.processes[peer].author
         if self._links.get(key) is link:
             del self._links[key]
-            self.machines[node].link_down(self.machines[peer].author)
+            self.processes[node].link_down(self.processes[peer].author, reason)
         one, other = sorted((node, peer))
         self._dial_soon(one, other, self.random.uniform(*BACKOFF))
 
-    def disconnect(self, node: int, author: int) -> None:
+    def linked(self, node: int) -> list[int]:
+        """Return the authors whose links are up in the eyes of a node."""
+        return [author for holder, author in self._links if holder == node]
+
+    def excuse(self, node: int, author: int) -> None:
+        """Do not count the last frame that a node took against the rate of its sender."""
+        if (link := self._links.get((node, author))) is not None:
+            link.channels[link.peer(node), node].tokens += 1
+
+    def disconnect(self, node: int, author: int, reason: str = ENDED) -> None:
         """A node ends its own link to a peer."""
         link = self._links.get((node, author))
         if link is not None:
-            peer = link.nodes[0] if link.nodes[1] == node else link.nodes[1]
+            peer = link.peer(node)
             self.reset(node, peer, 1.0)
-            self._end_at(link, node)
+            self._end_at(link, node, reason)
 
     def process_died(self, node: int, loses_power: bool) -> None:
         """A process is gone: the system still sends what it has, and closes; without power nobody hears anything."""
         for (holder, _), link in sorted(self._links.items(), key=lambda item: item[0]):
             if node not in link.nodes:
                 continue
-            peer = link.nodes[0] if link.nodes[1] == node else link.nodes[1]
+            peer = link.peer(node)
             if holder == node:
                 notice = self.random.uniform(1.0, limits.SILENCE) if loses_power else 0.0
                 kept = 0.0 if loses_power else 1.0
@@ -325,7 +339,7 @@ class Network:
 
     def fell_asleep(self, node: int) -> None:
         """A machine sends nothing any more: its peers give its links up in time."""
-        for other in sorted(self.machines):
+        for other in sorted(self.processes):
             if other != node:
                 self._watch(node, other)
 
@@ -340,10 +354,10 @@ class Network:
             return
 
         def is_dead() -> bool:
-            return bool(self._blocked.get((sender, receiver))) or self.machines[sender].is_asleep
+            return bool(self._blocked.get((sender, receiver))) or self.processes[sender].is_asleep
 
         def look() -> None:
-            if is_dead() and self._links.get((receiver, self.machines[sender].author)) is link:
+            if is_dead() and self._links.get((receiver, self.processes[sender].author)) is link:
                 self.reset(sender, receiver, 0.0)
                 self._end_at(link, receiver)
 

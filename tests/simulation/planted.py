@@ -39,12 +39,12 @@ from protocol.match.effects import Effect, MatchInput, StoreChoice
 from protocol.match.match import Match
 from protocol.match.waiting import Timeouts, Voter, Waiting
 from protocol.node.outbox import Deliver, Delivered, Do, Outbox, Write
+from protocol.node.playing import PlayerSession, Proposals
 from protocol.storage.database import Database
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Kind, Signed
 from tests.simulation.invariants import Check
-from tests.simulation.machine import Machine, Process
 from tests.simulation.plant import Bug, NotCaughtError, Plant, first_catch
 from tests.simulation.replacing import replaced, replaced_value
 
@@ -492,14 +492,14 @@ def voted_absent_before_it_is_formed(plant: Plant) -> Iterator[None]:
 
 def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
     """A player who has signed COMMIT of the first roll in one proposal signs it in the others, too."""
-    may_commit = Process.may_commit
+    may_commit = Proposals._may_commit
 
-    def bad(process: Process, machine: Machine) -> bool:
-        if not may_commit(process, machine):
+    def bad(proposals: Proposals, playing: PlayerSession) -> bool:
+        if not may_commit(proposals, playing):
             plant.runs()
         return True
 
-    return replaced(Process, Process.may_commit, bad)
+    return replaced(Proposals, Proposals._may_commit, bad)
 
 
 def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
@@ -535,18 +535,18 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 371),
     "a LOCK after a vote": Bug(a_lock_after_a_vote, Check.EVERY_MATCH_ENDS, 55),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
-    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 659),
+    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 379),
     "a choice is sent before it is on the disk": Bug(a_choice_does_not_bind, Check.STORED_BEFORE_SENT, 0),
     "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 156),
     "all votes are stored": Bug(all_votes_are_stored, Check.THE_STORE_GROWS_WITH_THE_MATCH, 85),
     "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 768),
-    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 613),
+    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 475),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 0),
     "every duplicate is an equivocation": Bug(
         every_duplicate_is_an_equivocation, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 2
     ),
-    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 49),
-    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 11),
+    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 80),
+    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 16),
     "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 514),
     "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
     "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 72),
@@ -564,7 +564,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 285),
     "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 38),
     "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 44),
-    "the note runs ahead of the disk": Bug(the_note_runs_ahead, Check.THE_NOTE_IS_NOT_AHEAD, 71),
+    "the note runs ahead of the disk": Bug(the_note_runs_ahead, Check.THE_NOTE_IS_NOT_AHEAD, 16),
     "voted absent before it is formed": Bug(
         voted_absent_before_it_is_formed, Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, 70
     ),

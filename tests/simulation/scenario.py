@@ -41,7 +41,6 @@ class Plan:
     misbehaviour: str = ""
     culprit: int = -1
     """Author of the misbehaviour; −1 for nobody."""
-    is_on_real_store: bool = False
 
     @property
     def is_calm(self) -> bool:
@@ -81,8 +80,6 @@ def draw(seed: int) -> Plan:
         count = stream.choice((1, 2, 4, 8, 16))
         # Counted by the events of a short match, so that most of them strike before the end.
         faults = plan_faults(stream, kinds, count, players, stream.choice((30, 100, 400)) * players * players)
-    kinds_struck = {fault.kind for fault in faults}
-    share = 0.1 if "power cut" in kinds_struck else 0.01
     return Plan(
         seed=seed,
         preset=name,
@@ -99,5 +96,4 @@ def draw(seed: int) -> Plan:
         core=stream.choice(tuple(CORES)) if mode == "faulty core" else "",
         misbehaviour=misbehaviour,
         culprit=culprit,
-        is_on_real_store=stream.random() < share and "restored backup" not in kinds_struck,
     )

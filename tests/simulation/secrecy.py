@@ -65,8 +65,8 @@ class _Tapped(Simulation):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.sent: list[Sent] = []
-        for machine in self.network.machines.values():
-            machine.player = Blindfolded(self.streams.bots)
+        for process in self.network.processes.values():
+            process.player = Blindfolded(self.streams.bots)
         send = self.network.send
 
         def tapped(sender: int, author: int, frame: bytes) -> None:

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-import tempfile
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from p2pdice.moves import Concede, Move
 from p2pdice.players import OddsPlayer, Player
 from p2pdice.views import View
 from protocol.consensus.branches import Outcome
+from protocol.consensus.ends import Shown
 from protocol.consensus.kinds import RULES, parse_signed
 from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey
+from protocol.files import write_own
 from protocol.match import match
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import GuestTable, HostedTable, TableSettings
-from protocol.wire.frames import Frame, decode_frame, encode_frame
-from protocol.wire.genesis import Genesis, MalformedGenesisError, make_join_record, match_id
+from protocol.match.match import Match
+from protocol.node import playing, session
+from protocol.wire.frames import decode_frame, encode_frame
+from protocol.wire.genesis import Genesis, JoinRecord, MalformedGenesisError, make_join_record, match_id
 from protocol.wire.messages import Kind, Signed
+from protocol.wire.purses import Purse
 from tests.simulation.cores import CORES
 from tests.simulation.costs import Bill, Cost
-from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
+from tests.simulation.disk import Disk
 from tests.simulation.faults import STRIKES, Fault
 from tests.simulation.home import PurseHome
 from tests.simulation.invariants import Check, Checks, Violation
-from tests.simulation.machine import Machine
+from tests.simulation.machine import Machine, Observed, Process
 from tests.simulation.misbehaviour import MISBEHAVIOURS, BentMatch, Misbehaviour, Proposal
 from tests.simulation.network import Network
-from tests.simulation.replacing import replaced
+from tests.simulation.replacing import replaced, replaced_value
 from tests.simulation.scenario import Plan
 from tests.simulation.scheduler import Scheduler, Streams, Trace
-from tests.simulation.world import IDENTITIES, TABLE, join_record, match_seed
+from tests.simulation.world import IDENTITIES, TABLE, identity_of, join_record, match_seed
 
 PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
@@ -131,13 +136,22 @@ class Simulation:
         """A frame that goes to everybody is decoded once; what nodes make of it they do themselves."""
         self.parsed = lru_cache(DECODED)(parse_signed)
         self._faults = list(plan.faults)
-        self._resources = ExitStack()
+        self.resources = ExitStack()
+        """Closed when the world is over."""
+        self.acting: list[Process] = []
+        """The processes in which something happens now, the innermost last."""
         self.genesis, self.seeds = self._sit_down()
         self.data = self.genesis.encoded()
         self.match = match_id(self.data)
+        self._authors = {record.join.identity: author for author, record in enumerate(self.genesis.roster)}
+        self._shown = {record.join.identity: self._show(record) for record in self.genesis.roster}
         self.cheat: Misbehaviour | None = None
+        self.machines: list[Machine] = []
+        """The parts of all processes in proposals and matches."""
         for author in range(plan.players):
-            self.network.machines[author] = Machine(self, author, author, self._disk(author), Owner(self), self.data)
+            process = Process(self, author, author, self._disk(author), Owner(self))
+            self.network.processes[author] = process
+            self.machines.append(Machine(process, author, self.data))
         self._bend()
 
     # Before the match
@@ -146,10 +160,12 @@ class Simulation:
         """Let everybody sit down at a table as in the lobby; return what the host proposes, and all match seeds."""
         plan = self.plan
         seed = plan.seed.to_bytes(8, "big")
+        people = [home.identity for home in self.homes] or [identity_of(seed, number) for number in range(plan.players)]
+        purses = [home.purse for home in self.homes] or [Purse.new(each.public) for each in people]
         records = [
-            join_record(seed, number, identity=home.identity, head=home.purse.head)
-            for number, home in enumerate(self.homes)
-        ] or [join_record(seed, number) for number in range(plan.players)]
+            join_record(seed, number, identity=who, head=purse.head if plan.ruleset.stakes else None)
+            for number, (who, purse) in enumerate(zip(people, purses, strict=True))
+        ]
         by_author = sorted(records, key=lambda record: record.join.identity)
         self.host = by_author.index(records[0])
         kind = MISBEHAVIOURS.get(plan.misbehaviour)
@@ -171,35 +187,34 @@ class Simulation:
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
         return genesis, tuple(by_identity[record.join.identity] for record in genesis.roster)
 
-    def home(self, author: int) -> PurseHome | None:
-        """Return where the purse of a player is; None without purses."""
-        identity = self.genesis.roster[author].join.identity
-        return next((home for home in self.homes if home.identity.public == identity), None)
+    def _show(self, record: JoinRecord) -> Shown:
+        """Return a player's purse as it was shown at the table."""
+        home = next((home for home in self.homes if home.identity.public == record.join.identity), None)
+        return home.keeper.show(record) if home is not None else Shown(record, Purse.new(record.join.identity))
 
     def _disk(self, author: int) -> Disk:
-        if not self.plan.is_on_real_store:
-            return MemoryDisk()
-        folder = self._resources.enter_context(tempfile.TemporaryDirectory())
-        seed = self.seeds[author]
-        disk = SqliteDisk(Path(folder) / "store.sqlite3", match_id(self.data), self.data, MatchKey(seed).public, seed)
-        self._resources.callback(disk.close)
+        if self.homes:
+            return next(each.disk for each in self.homes if self._authors[each.identity.public] == author)
+        return self._new(Disk())
+
+    def _new(self, disk: Disk) -> Disk:
+        self.resources.callback(disk.memory.close)
         return disk
 
     def _bend(self) -> None:
         kind = MISBEHAVIOURS.get(self.plan.misbehaviour)
         if kind is None or issubclass(kind, Proposal):
             return
-        machine = self.network.machines[self.plan.culprit]
-        machine.is_honest = False
-        cheat = self.cheat = kind(machine, self.streams.misbehaviour)
-        machine.make_match = lambda *arguments, **options: BentMatch(cheat, *arguments, **options)
+        machine = self.machines[self.plan.culprit]
+        machine.process.is_honest = False
+        self.cheat = kind(machine, self.streams.misbehaviour)
 
     def withdraw(self) -> None:
         """Let the host resign from the match that it has proposed, unless that is formed."""
-        host = self.network.machines[self.host]
+        host = self.machines[self.host]
         if host.is_called_off or (host.match is not None and host.match.is_formed):
             return
-        if host.is_listening:
+        if host.process.is_listening:
             host.feed(Withdrawn())
         self.scheduler.after(1.0, self.withdraw)  # what it has not signed when its process dies it has forgotten
 
@@ -211,31 +226,38 @@ class Simulation:
         key = MatchKey(self.seeds[author])
         records[author] = make_join_record(join._replace(nonce=nonce), IDENTITIES[join.identity], key)
         data = self.genesis._replace(roster=tuple(records)).encoded()
-        first = sorted(self.network.machines.items())
-        for _, machine in first:
-            node = self.plan.players + machine.author
-            again = Machine(self, node, machine.author, MemoryDisk(), Owner(self), data, machine.process)
-            again.is_honest = machine.is_honest
-            self.network.machines[node] = again
-            self.scheduler.after(self.streams.misbehaviour.uniform(0.0, 2 * self.plan.usual_latency), again.start)
-        for node in range(self.plan.players, 2 * self.plan.players):
-            for other in range(self.plan.players, node):
-                self.network.want(node, other)
+        self._shown[join.identity] = self._shown[join.identity]._replace(record=records[author])
+        for process in tuple(self.network.processes.values()):
+            later = self.scheduler.now + self.streams.misbehaviour.uniform(0.0, 2 * self.plan.usual_latency)
+            process.plan(later, partial(self._ask, process, data))
+
+    def _ask(self, process: Process, data: bytes) -> None:
+        machine = Machine(process, self.plan.players + process.author, data)
+        self.machines.append(machine)
+        process.active.runtime.purses.shown.update(self.shown_to(process.identity))
+        machine.take_part()
 
     def copy_home(self, machine: Machine, friends: Iterable[int]) -> None:
         """Start a second machine from a copied home; these players see only that one from now on."""
-        node = len(self.network.machines)
-        disk = machine.disk.copy() if isinstance(machine.disk, MemoryDisk) else MemoryDisk()
-        copy = Machine(self, node, machine.author, disk, Owner(self), machine.data)
+        node = len(self.network.processes)
+        copy = Process(self, node, machine.author, self._new(machine.disk.copy()), Owner(self))
         copy.is_honest = False
-        copy.starts = 1
-        self.network.machines[node] = copy
+        self.network.processes[node] = copy
+        self.machines.append(Machine(copy, node, machine.data))
         for friend in sorted(friends):
             self.network.want_no_more(machine.node, friend)
             self.network.want(node, friend)
         copy.start()
 
-    # What machines ask
+    # What processes ask
+
+    def author(self, identity: bytes) -> int:
+        """Return the roster index of a player; −1 for somebody else."""
+        return self._authors.get(identity, -1)
+
+    def shown_to(self, identity: bytes) -> dict[bytes, Shown]:
+        """Return the purses of all others, by owner."""
+        return {owner: shown for owner, shown in self._shown.items() if owner != identity}
 
     def note(self, what: str, *details: object) -> None:
         """Something happened that belongs in the trace."""
@@ -243,37 +265,35 @@ class Simulation:
 
     def honest(self) -> list[Machine]:
         """Return all machines of players who do not misbehave."""
-        return [machine for _, machine in sorted(self.network.machines.items()) if machine.is_honest]
+        return [machine for machine in self.machines if machine.is_honest]
 
     def is_honest(self, author: int) -> bool:
         """Tell whether a player never misbehaves."""
-        return all(machine.is_honest for machine in self.network.machines.values() if machine.author == author)
+        return all(machine.is_honest for machine in self.machines if machine.author == author)
 
     def think(self) -> float:
         """Return how many seconds an owner thinks now."""
         mean = self.plan.think
         return round(self.streams.bots.expovariate(1 / mean), 3) if mean else 0.0
 
-    def bent(self, machine: Machine, author: int, frame: Frame) -> Iterable[Frame | bytes]:
-        """Return what leaves a machine in place of a frame."""
+    def bent(self, process: Process, author: int, data: bytes) -> Iterable[bytes]:
+        """Return what leaves a process in place of a frame."""
         cheat = self.cheat
-        if cheat is None or cheat.machine is not machine:
-            return (frame,)
-        frames = tuple(cheat.outgoing(author, frame))
+        if cheat is None or cheat.machine.process is not process or not cheat.is_there:
+            return (data,)
+        frame = self.decoded(data)
+        frames = cheat.outgoing(author, frame)
+        bent = [each if isinstance(each, bytes) else data if each is frame else encode_frame(each) for each in frames]
         seconds = cheat.delay()
         if not seconds:
-            return frames
-        for each in frames:
-            data = each if isinstance(each, bytes) else encode_frame(each)
-            machine.plan(
-                self.scheduler.now + seconds,
-                lambda data=data: self.network.send(machine.node, author, data),  # type: ignore[misc]
-            )
+            return bent
+        for each in bent:
+            process.plan(self.scheduler.now + seconds, partial(self.network.send, process.node, author, each))
         return ()
 
-    def fell_silent(self, machine: Machine) -> None:
+    def fell_silent(self, process: Process) -> None:
         """A node stopped at a disk error; its owner will start it again."""
-        self.heal_after(self.streams.disk.uniform(0.5, 5.0), machine.start_again)
+        self.heal_after(self.streams.disk.uniform(0.5, 5.0), process.start_again)
 
     # Trouble
 
@@ -314,9 +334,35 @@ class Simulation:
                 self.checks.taken(replica, signed)
 
         # Pages repeat what was said.
-        with self._resources, replaced(match, parse_signed, parse), replaced(Replica, taken, take):
+        with (
+            self.resources,
+            replaced(match, parse_signed, parse),
+            replaced(session, parse_signed, parse),
+            replaced(Replica, taken, take),
+            replaced_value(playing, Match, self._make_match),
+            replaced(secrets, secrets.token_bytes, self._draw),
+            replaced(session, write_own, self._write),
+        ):
             self._run()
         return self.figures
+
+    def _make_match(self, data: bytes, *arguments: Any, **options: Any) -> Match:
+        machine = next((each for each in self.acting[-1].machines if each.data == data), None)
+        make: Callable[..., Match] = Match
+        if self.cheat is not None and self.cheat.machine is machine:
+            make = partial(BentMatch, self.cheat)
+        elif machine is not None and machine.is_honest:
+            make = partial(Observed, machine)
+        made = make(data, *arguments, **options)
+        if machine is not None:  # else it is of an evening before
+            machine.match = made
+        return made
+
+    def _draw(self, count: int | None = None) -> bytes:
+        return next(self.acting[-1].secrets)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        self.acting[-1].write(path, data)
 
     def _run(self) -> None:
         plan, figures = self.plan, self.figures
@@ -328,8 +374,7 @@ class Simulation:
         else:
             self._play()
             if self.cheat is None or self.cheat.acted:
-                cost = self.bill.closed()
-                figures.costs[self.bill.name] = cost
+                figures.costs[self.bill.name] = self.bill.closed()
         if self.cheat is not None and self.cheat.acted:
             figures.misbehaviours[plan.misbehaviour] += 1
         figures.frames = self.network.delivered
@@ -352,9 +397,9 @@ class Simulation:
     def _play(self) -> None:
         for seat in self._seats.values():
             seat.check_proposal(self.data)
-        nodes = sorted(self.network.machines)
+        nodes = sorted(self.network.processes)
         for node in nodes:
-            self.network.machines[node].start()
+            self.network.processes[node].start()
         for node in nodes:
             for other in nodes[:node]:
                 self.network.want(node, other)
@@ -369,7 +414,7 @@ class Simulation:
                 if not self._faults:
                     break
                 self._strike(self._faults.pop(0))
-            if self.cheat is not None and self.cheat.machine.is_listening:
+            if self.cheat is not None and self.cheat.is_there:
                 self.cheat.noticed()
             if self.cheat is not None and self.cheat.acted:
                 self.bill.acted(self.scheduler.now)
@@ -403,7 +448,9 @@ class Simulation:
 
     def _has_majority(self) -> bool:
         """Tell whether more than half of the base are honest, still in the match and not gone for good."""
-        present = {machine.author for machine in self.honest() if not (machine.is_gone or machine.is_called_off)}
+        present = {
+            machine.author for machine in self.honest() if not (machine.process.is_gone or machine.is_called_off)
+        }
         histories = [machine.match.history for machine in self.honest() if machine.match is not None]
         if not histories:
             return False
@@ -423,9 +470,9 @@ class Simulation:
 
     def _is_over(self) -> bool:
         return all(
-            machine.is_gone
+            machine.process.is_gone
             or machine.is_called_off
-            or (machine.is_running and (machine.confirmed is not None or self._plays_another(machine)))
+            or (machine.process.is_running and (machine.confirmed is not None or self._plays_another(machine)))
             for machine in self.honest()
         )
 

@@ -18,6 +18,7 @@ from tests.simulation.misbehaviour import (
     OneKeyTwoMachines,
     OutOfTurn,
     Proposal,
+    TwoResults,
     VotesBeforeWhatIsMissing,
 )
 from tests.simulation.plant import Plant
@@ -78,7 +79,9 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str, often: i
     acted = list(islice((world for world in worlds if world.figures.misbehaviours[kind]), often))
     assert acted
     for world in acted:
-        if made.is_proven or made is OutOfTurn:
+        if made is TwoResults:  # who is over before the second comes hears of it no more
+            assert world.checks.blamed <= {2}
+        elif made.is_proven or made is OutOfTurn:
             assert world.checks.blamed == {2}
         else:
             may_contradict = made in (OneKeyTwoMachines, FloodOfVotes, VotesBeforeWhatIsMissing)
@@ -87,7 +90,7 @@ def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str, often: i
         if issubclass(made, Proposal):
             assert world.figures.refused == 1
             assert world.figures.steps == 0
-    if made is OneKeyTwoMachines:
+    if made in (OneKeyTwoMachines, TwoResults):
         assert any(world.checks.blamed for world in (*acted, *worlds))
 
 
@@ -117,30 +120,16 @@ def test_a_process_can_die_at_every_point_and_come_back(point: str) -> None:
     assert world.figures.finished == 1
 
 
-@pytest.mark.parametrize("point", ["before store", "after store", "between two frames", "after choice", "after over"])
-def test_the_real_store_survives_the_same(point: str) -> None:
-    faults = (
-        Fault("crash", 0, 0, 1, 1.0, 0.0, point),
-        Fault("error on commit", 50, 1, 2, 1.0, 0.7),
-        Fault("full disk", 80, 2, 0, 1.0),
-        Fault("power cut", 110, 1, 2, 1.0),
-    )
-    world = run(replace(CALM, mode="faults", faults=faults, is_on_real_store=True))
-    assert world.figures.crashes[point] == 1
-    assert world.figures.faults["power cut"] == 1
-    assert world.figures.finished == 1
-
-
 @pytest.mark.parametrize("core", CORES)
 def test_one_thing_that_never_works_stops_nobody_else_for_ever(core: str) -> None:
     world = run(replace(CALM, mode="faulty core", core=core))
     assert world.figures.finished == 1
 
 
-@pytest.mark.parametrize(("seed", "after"), [(19, 300), (1, 250), (3, 300)])
+@pytest.mark.parametrize(("seed", "after"), [(1, 300), (2, 300), (0, 250)])
 def test_a_world_stops_when_only_players_who_are_away_hold_what_backups_lost(seed: int, after: int) -> None:
-    """If it went on, a node of the first world would sign two RESULTs, and two players of the others would come to an
-    end without the third."""
+    """If it went on, a node of the first world would sign two MOVEs, and players of the others would come to two ends,
+    or to an end without the third."""
     away = Fault("power cut", after, 1, 0, 60.0)
     backups = (Fault("restored backup", after + 1, node, 1, 1.0, 0.5) for node in (0, 2))
     plan = replace(CALM, seed=seed, mode="faults", faults=(away, *backups), is_random=True)
