@@ -182,9 +182,10 @@ time the votes reach all connected players, so an equivocating voter is found ou
 IDS_PER_SLOT: Final = 2
 """Different messages kept per author and slot, or per author, voting round and kind of vote, whatever others do. Two
 prove equivocation."""
-BRANCHES_PER_SLOT: Final = 12
-"""The same if somebody else supports the later ones: has signed a message after them or named them in a vote, or voted
-for the same value. Each of nine other players may have received a different one."""
+SUPPORTED_PER_SLOT: Final = 12
+"""Different messages kept per author and slot, or votes per author, voting round and kind, if other players support the
+third and later ones: by a message signed after them, or by a vote that names them or has the same value. Each of nine
+other players may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
 VOTE_ROUNDS: Final = 3

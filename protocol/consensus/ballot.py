@@ -114,7 +114,7 @@ class _Count(NamedTuple):
     """The value of the clean polka of the current round, if any; the smallest if there are several."""
     kept: tuple[Polka, ...]
     """The polkas whose votes are kept: of the latest rounds, the leading one, and that of this node's last CLOSE with a
-    value. The last may lead again when later ones stop leading, and binds this node however many rounds have passed."""
+    value. The CLOSE binds this node however many rounds have passed, so its polka must be able to lead again."""
     decided: tuple[VoteValue, tuple[Vote, ...]] | None
 
 
@@ -174,7 +174,7 @@ class Ballot:
             return Outcome.DUPLICATE
         if len(known) >= limits.IDS_PER_SLOT and not is_kept:
             others = (each.value for each in self.votes() if each.author != vote.author)
-            if vote.value is None or vote.value not in others or len(known) >= limits.BRANCHES_PER_SLOT:
+            if vote.value is None or vote.value not in others or len(known) >= limits.SUPPORTED_PER_SLOT:
                 return Outcome.SURPLUS
         is_late = vote.round < self.round - 1
         if is_late:

@@ -103,7 +103,7 @@ class Branches:
         if len(known) >= limits.IDS_PER_SLOT and not is_kept:
             wanted = self._wanted(named, message.author)
             is_supported = signed.id in wanted or not wanted.isdisjoint(self._tips(position, signed))
-            if not is_supported or len(known) >= limits.BRANCHES_PER_SLOT:
+            if not is_supported or len(known) >= limits.SUPPORTED_PER_SLOT:
                 return Outcome.SURPLUS
         slots[message.author] = (*known, signed)
         if known:

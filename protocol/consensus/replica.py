@@ -151,14 +151,16 @@ class Replica:
         """
         votes = set()
         self._is_loading = True
-        for signed in messages:
-            self.history.check_signature(signed)
-            with suppress(RejectedMessageError):  # half of a proof, or a vote that nothing depends on any more
-                self.take(signed)
-            self.settle()
-            if signed.message.kind in VOTES:
-                votes.add(signed.id)
-        self._is_loading = False
+        try:
+            for signed in messages:
+                self.history.check_signature(signed)
+                with suppress(RejectedMessageError):  # half of a proof, or a vote that nothing depends on any more
+                    self.take(signed)
+                self.settle()
+                if signed.message.kind in VOTES:
+                    votes.add(signed.id)
+        finally:
+            self._is_loading = False
         self._stored_votes = votes
         self.news.clear()
 

@@ -212,7 +212,8 @@ class Timeouts:
 
     @property
     def earliest(self) -> float:
-        """The earliest time at which patience can be over if nobody is hurried, as for a replica that is calm."""
+        """The earliest time at which patience can be over with somebody who is not hurried. With the others it is over
+        earlier, but then :attr:`Voter.wake` is due."""
         return self.opened + limits.GRACE
 
     @property

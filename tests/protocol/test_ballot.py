@@ -518,7 +518,7 @@ def test_a_third_message_is_kept_only_if_somebody_has_signed_behind_it() -> None
 
 def test_authors_who_support_their_own_messages_leave_room_for_one_that_others_support() -> None:
     table = branching()
-    root, junk = table.play.root, range(limits.BRANCHES_PER_SLOT)
+    root, junk = table.play.root, range(limits.SUPPORTED_PER_SLOT)
     for which in junk:
         place = behind(table, which)
         table.give(said(place, 0))

@@ -154,6 +154,18 @@ def test_a_purse_is_busy_with_the_match_from_commit_on(people: People) -> None:
     assert owner.keeper.own.busy == played.id
 
 
+@pytest.mark.parametrize("may_form", [True, False])
+def test_what_was_shown_for_a_match_that_is_given_up_is_kept_while_others_may_form_it(
+    people: People, may_form: bool
+) -> None:
+    owner, other = people("OX")
+    played = Played(owner, other)
+    owner.keeper.give_up(played.id, may_form=may_form)
+    assert not owner.keeper.own.busy
+    owner.restart()
+    assert [each.match for each in owner.store.purses.met(other.key)] == [played.id] * may_form
+
+
 def test_a_match_that_is_given_up_frees_no_purse_with_a_stake_in_it(people: People) -> None:
     owner, other, third = people("OXY")
     played = Played(owner, other)
