@@ -216,6 +216,7 @@ class Ballot:
         round, and no round ends without an honest CLOSE."""
         counted = self._counted
         later: dict[tuple[int, bool], list[int]] = {}
+        """The rounds above the current one in which an author has voted, by author and kind."""
         for number, author, is_close in sorted(self._votes):
             if number > counted.round:
                 later.setdefault((author, is_close), []).append(number)
@@ -223,12 +224,8 @@ class Ballot:
         backed = {polka.value for polka in counted.kept}
         late = self._late.values()
         for slot in [slot for slot in self._votes if slot[0] not in (counted.round, counted.round - 1)]:
-            if slot in late:
-                continue
             number, author, is_close = slot
-            if number > counted.round:
-                if number not in later[author, is_close][-limits.VOTE_ROUNDS_LATER :]:
-                    del self._votes[slot]
+            if slot in late or number in later.get((author, is_close), ())[-limits.VOTE_ROUNDS_LATER :]:
                 continue
             kept = tuple(
                 vote

@@ -603,6 +603,32 @@ def test_of_one_authors_absents_for_a_value_only_the_last_backs_it() -> None:
     assert rounds == [0, 19]
 
 
+@pytest.mark.parametrize("backing", [0, 2])
+def test_a_vote_that_backs_the_polka_of_an_own_close_is_not_displaced_by_votes_of_later_rounds(backing: int) -> None:
+    """Half of those who stay in the game have voted for the value only with the liar's vote of another round."""
+    live, liar, late, out = (0, 1, 2, 3), 1, 3, (4, 5, 6)
+    table = Table(Play((Kind.MOVE, (late,)), (Kind.MOVE, (liar,)), base=range(7), live=live), 0)
+    value = table.value(late)
+    other = value._replace(entries=(bytes(32),))
+    table.closes(None, 0, *out)
+    table.absents(value, liar, number=backing)
+    table.absents(value, 0, *out, number=1)
+    close = table.ballot.close
+    assert close is not None
+    table.vote(close)
+    if backing == 0:
+        table.closes(None, *out, number=1)
+    table.absents(value, liar, number=6)
+    table.absents(other, liar, number=7)
+    table.absents(other, liar, number=8)
+    if backing == 2:
+        table.closes(None, *out, number=1)
+    table.give(said(table.play.root, late))
+    absent = table.ballot.absent({liar})
+    assert absent is not None
+    assert not vote_contradiction(close, absent)
+
+
 def test_what_this_node_has_signed_is_kept_beyond_all_limits() -> None:
     table, number = turn(), limits.FUTURE_PER_AUTHOR + limits.IDS_PER_SLOT
     for step in range(number):
