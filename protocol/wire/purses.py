@@ -1,7 +1,8 @@
 """The wire format of purses: the ledger of one identity, with a record for each match in which it had a stake.
 
 The identity signs the head of its ledger in join records, so a ledger needs no signatures of its own. Its ids bind the
-records to the head, as in a hash chain (S. Haber and W. S. Stornetta, *How to time-stamp a digital document*, 1991).
+records, and the Twin Souls after each of them, to the head, as in a hash chain (S. Haber and W. S. Stornetta, *How to
+time-stamp a digital document*, 1991).
 """
 
 from __future__ import annotations
@@ -117,6 +118,8 @@ class Purse:
         self.records = records
         if not start.height and start != _first(owner, era):
             raise MalformedPurseError("the purse does not begin as a purse does")
+        if start.height and not records:  # only the id after a record covers the Twin Souls of the state before it
+            raise MalformedPurseError("the purse shows no record")
         if not _fits(era, start, records):
             raise MalformedPurseError("the purse is too long")
         if len({record.match for record in records}) < len(records):
@@ -186,10 +189,7 @@ class Purse:
         return Relation.LONGER if staked is None else Relation.OLDER
 
     def _goes_on_in(self, longer: Purse, staked: Staked | None) -> bool | None:
-        """Return whether ``longer`` continues this purse with this stake; None if it starts above the end of this one.
-
-        Whole states are compared, because ids do not cover the first state.
-        """
+        """Return whether ``longer`` continues this purse with this stake; None if it starts above this one's end."""
         state, record = longer.at(self.end.height), longer.record_after(self.end.height)
         if state is None or record is None:
             return None
@@ -212,12 +212,13 @@ def _after(before: PurseState, record: Record) -> PurseState:
     souls = dict(before.souls)
     if record.soul:
         souls[record.soul] = souls.get(record.soul, 0) + 1
+    owned = tuple(sorted(souls.items()))
     after = PurseState(
         before.height + 1,
-        tagged_hash("record", before.id, encode(tuple(record))),
+        tagged_hash("record", before.id, encode(tuple(record)), encode(owned)),
         before.balance + record.change,
         before.tickets + record.ticket_change,
-        tuple(sorted(souls.items())),
+        owned,
     )
     if not (is_amount(after.balance) and is_amount(after.tickets) and after.height < NUMBER_LIMIT):
         raise MalformedPurseError("no purse holds so much")

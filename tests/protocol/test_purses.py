@@ -176,6 +176,20 @@ def test_without_room_the_older_half_is_folded() -> None:
     assert parse_purse(OWNER, purse.wire).head == purse.head
 
 
+def test_the_id_covers_the_souls_of_the_first_state_shown() -> None:
+    """Nobody else can hand back a ledger that ends at the signed head and begins with other Twin Souls."""
+    purse = after(won(1, soul=2), won(2), won(3))
+    for height in (1, 2):
+        shown = Purse(OWNER, 0, purse.states[height], purse.records[height:])
+        assert shown.head == purse.head
+        for souls in ((), ((1, 1),), ((2, 2),)):
+            assert (
+                Purse(OWNER, 0, purse.states[height]._replace(souls=souls), purse.records[height:]).head != shown.head
+            )
+    with pytest.raises(MalformedPurseError, match="no record"):
+        parse_purse(OWNER, (0, tuple(purse.end), ()))
+
+
 def test_a_ledger_never_outgrows_its_frame() -> None:
     largest = Record(match(0)[:16], MAX_COINS, MAX_COINS, -MAX_COINS, MAX_COINS, SOULS)
     assert RECORDS * 27 < LEDGER < RECORDS * len(encode(tuple(largest)))
@@ -197,6 +211,7 @@ def folded(purse: Purse, height: int) -> Purse:
 
 BASE = after(won(1), won(2), won(3))
 LONGER = BASE.with_record(won(4))
+FURTHER = LONGER.with_record(won(5))
 OTHER = after(won(1), won(2), won(3, change=6)).with_record(won(4))
 
 
@@ -207,8 +222,8 @@ OTHER = after(won(1), won(2), won(3, change=6)).with_record(won(4))
         (BASE, LONGER, Relation.LONGER),
         (LONGER, BASE, Relation.OLDER),
         (BASE, folded(LONGER, 3), Relation.LONGER),
-        (BASE, folded(LONGER, 4), Relation.FOLDED),
-        (folded(LONGER, 4), BASE, Relation.OLDER),
+        (BASE, folded(FURTHER, 4), Relation.FOLDED),
+        (folded(FURTHER, 4), BASE, Relation.OLDER),
         (BASE, OTHER, Relation.FORK),
         (OTHER, BASE, Relation.FORK),
         (BASE, Purse.new(OWNER, 1), Relation.LONGER),
@@ -239,8 +254,8 @@ ELSE = won(5).staked
         (BASE, ELSE, LONGER, None, Relation.FORK),
         (LONGER, None, BASE, NEXT, Relation.OLDER),
         (LONGER, None, BASE, ELSE, Relation.FORK),
-        (BASE, ELSE, folded(LONGER, 4), None, Relation.FOLDED),
-        (folded(LONGER, 4), None, BASE, ELSE, Relation.OLDER),
+        (BASE, ELSE, folded(FURTHER, 4), None, Relation.FOLDED),
+        (folded(FURTHER, 4), None, BASE, ELSE, Relation.OLDER),
         (BASE, ELSE, Purse.new(OWNER, 1), None, Relation.LONGER),
         (Purse.new(OWNER, 1), None, BASE, ELSE, Relation.OLDER),
         (LONGER, None, BASE, (NEXT[0], NEXT[1] + 1, NEXT[2]), Relation.FORK),
