@@ -114,7 +114,7 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
 
 
 class LateAnswers:
-    """Removes a slow terminal's answers from the input, even if they arrive in pieces."""
+    """Removes late replies to the program's queries of the terminal from the input, even in pieces."""
 
     def __init__(self) -> None:
         self._held = ""

@@ -389,7 +389,7 @@ def your_turn(view: View, seating: Seating) -> str:
     if state.bid is not None and state.motes is not None and state.motes.must_raise:
         who = seating.does(state.bid.seat, "bid", "bid")
         return f"{asked} {who} {faces(state.bid.quantity, state.bid.face)}."
-    # Everybody knows how to type bids and calls.
+    # Bids and calls are left out: everybody knows how to type them.
     offered = zip(view.legal, offers(view, seating.names), strict=True)
     texts = [text for move, text in offered if not isinstance(move, Bid | Liar | Exact)]
     rest = len(texts) - _SHOWN

@@ -179,7 +179,7 @@ def _check_own_network(where: str, host: str) -> None:
 
 
 async def _first(attempts: Iterable[Coroutine[Any, Any, Link]]) -> Link:
-    """Run attempts in parallel; return the first link and undo all others."""
+    """Run attempts in parallel; return the first link, cancel the other attempts and close their links."""
     tasks = [asyncio.create_task(attempt) for attempt in attempts]
     winner: asyncio.Task[Link] | None = None
     failures: list[DialError] = []

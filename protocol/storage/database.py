@@ -470,7 +470,7 @@ def _at_one_moment(*paths: Path) -> list[bytes]:
     """
     found = None
     for _ in range(_READINGS):
-        # If two consecutive readings are equal, they show what all files contained between them.
+        # If two consecutive readings are equal, nothing changed in between, so they show all files at one moment.
         before, found = found, [path.read_bytes() if path.exists() else b"" for path in paths]
         if found == before:
             return found

@@ -440,8 +440,8 @@ class FrameTooLong(PeerError, ValueError):
 class FrameSplitter:
     """Splits a stream into frames, in linear time however the stream is divided into pieces.
 
-    It buffers one piece from the socket and less than one frame before it. A length is checked as soon as its four
-    bytes have arrived.
+    It buffers at most an incomplete frame and the newest piece. A length is checked as soon as its four bytes have
+    arrived.
     """
 
     __slots__ = ("_buffer", "_start", "limit")
