@@ -5,8 +5,8 @@
 
 ``train`` writes the tables and the net beside this module. FOLDER keeps what is finished, so that an interrupted
 training continues if the command is repeated. ``check`` computes the most that any opponent can win against the policy,
-prints it for each round and for a match, and exits with status 1 if it is too much. Both require numba: pip install
-'.[train]'.
+prints it for each round and for a match, and exits with status 1 if it is too much. Training and the check of the net
+require numba: pip install '.[train]'. The check of the tables does not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from p2pdice.moves import Bid, Hand
-from p2pdice.solved import net, tables
+from p2pdice.solved import net, policy
 from p2pdice.solved.exploitability import Likelihoods, Strategy, bounds, match_bounds
 from p2pdice.solved.rounds import beginning
 
@@ -28,15 +28,15 @@ WORST_ROUND: Final = 0.03
 """The same for the net."""
 WORST_MATCH: Final = 0.53
 """The largest acceptable share of matches that a best response wins."""
-ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST + 1), repeat=2)]
+ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST_DICE + 1), repeat=2)]
 
 
 def strategy(opener: int, responder: int) -> Strategy:
     """Return the policy of a round: that of a table or of the net."""
-    if max(opener, responder) <= tables.MOST:
-        table = tables.table(opener, responder)
+    if max(opener, responder) <= policy.MOST_DICE_IN_TABLE:
+        table = policy.table(opener, responder)
         return lambda bids, hands: [table.weights(bids, hand) for hand in hands]
-    from p2pdice.solved.batches import Batches  # requires numba, which the check of tables does not need
+    from p2pdice.solved.training import Batches  # requires numba, which the check of tables does not need
 
     batches = Batches(net.net())
 
@@ -56,10 +56,10 @@ def check(rounds: Sequence[str]) -> bool:
         opener, responder = map(int, name.split("-"))
         low, high = found[opener, responder] = bounds(beginning(opener, responder), strategy(opener, responder))
         lost = (high - low) / 2
-        is_good &= lost <= (WORST_TABLE if max(opener, responder) <= tables.MOST else WORST_ROUND)
+        is_good &= lost <= (WORST_TABLE if max(opener, responder) <= policy.MOST_DICE_IN_TABLE else WORST_ROUND)
         print(f"| {opener} | {responder} | {100 * low:.2f}–{100 * high:.2f} | {100 * lost:.3f} |", flush=True)
     if len(found) == len(ROUNDS):
-        opens, follows = match_bounds(found, net.MOST)
+        opens, follows = match_bounds(found, net.MOST_DICE)
         average = (opens + follows) / 2
         is_good &= average <= WORST_MATCH
         print(

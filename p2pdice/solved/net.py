@@ -32,13 +32,13 @@ from p2pdice.moves import FACES, LIAR, Bid, Hand, Liar
 from p2pdice.rulesets import PRESETS
 from p2pdice.solved.rounds import highest_bid, number_of
 
-MOST: Final = 5
+MOST_DICE: Final = 5
 """The most dice in a cup of a round that the net plays."""
 STEPS: Final = 5
 """The number of quantities on each face among the outputs."""
 OUTPUTS: Final = 1 + STEPS * len(FACES)
 _BY_FACE: Final = 10 + STEPS
-FEATURES: Final = len(FACES) * _BY_FACE + 2 * MOST + 14
+FEATURES: Final = len(FACES) * _BY_FACE + 2 * MOST_DICE + 14
 RARE: Final = 0.02
 """Moves that are less likely than this, relative to the likeliest, are left out. They are mostly errors of the net."""
 
@@ -48,10 +48,10 @@ RARE: Final = 0.02
 def _tails(chance: float) -> tuple[tuple[float, ...], ...]:
     """Return, by number of dice, the probability that at least 0, 1, 2 … of them count, padded with zeros."""
     exactly = [
-        [comb(dice, count) * chance**count * (1 - chance) ** (dice - count) for count in range(2 * MOST + 3)]
-        for dice in range(MOST + 1)
+        [comb(dice, count) * chance**count * (1 - chance) ** (dice - count) for count in range(2 * MOST_DICE + 3)]
+        for dice in range(MOST_DICE + 1)
     ]
-    return tuple(tuple(sum(each[count:]) if count else 1.0 for count in range(2 * MOST + 3)) for each in exactly)
+    return tuple(tuple(sum(each[count:]) if count else 1.0 for count in range(2 * MOST_DICE + 3)) for each in exactly)
 
 
 TAILS: Final = (_tails(1 / 6), _tails(1 / 3))
@@ -65,7 +65,7 @@ def _raises(standing: int) -> tuple[tuple[int, int], ...]:
     return tuple((max(1, each.start), each.stop - max(1, each.start)) if each else (1, 0) for each in allowed)
 
 
-RAISES: Final = tuple(_raises(standing) for standing in range(6 * 2 * MOST + 1))
+RAISES: Final = tuple(_raises(standing) for standing in range(6 * 2 * MOST_DICE + 1))
 """By the number of the standing bid, 0 without one: see :func:`_raises`."""
 
 
@@ -121,8 +121,8 @@ def features(
             row[at + 5] = surplus
     at = len(counts) * _BY_FACE
     row[at + own - 1] = 1
-    row[at + MOST + unseen - 1] = 1
-    at += 2 * MOST
+    row[at + MOST_DICE + unseen - 1] = 1
+    at += 2 * MOST_DICE
     row[at + made % 2] = 1
     row[at + 2] = made / 6
     if made:
@@ -192,7 +192,7 @@ class Net:
     def likelihoods(self, hand: Hand, unseen: int, bids: Sequence[Bid]) -> Mapping[Bid | Liar, float]:
         """Return the likelihoods of the moves of the player who holds ``hand``, relative to the likeliest.
 
-        :param unseen: number of dice of the other player, at most :data:`MOST`, like those of the hand.
+        :param unseen: number of dice of the other player, at most :data:`MOST_DICE`, like those of the hand.
         :param bids: the bids of the round.
         """
         highest = highest_bid(len(hand) + unseen)

@@ -1,17 +1,108 @@
 """How two players with at most five dice each play classic, so that nobody wins much against them.
 
-Tables have the solved policy of rounds with at most three dice in each cup. A net has learnt that of the others.
+Tables have the solved policy of rounds with at most three dice in each cup. A net has learnt that of the others: see
+:mod:`p2pdice.solved.net`.
+
+A table is named by the dice of the player who opens the round and those of the other player. Its file is compressed by
+zlib, and has an entry for each sequence of bids after which some hand does not always call::
+
+    the number of bids, and one byte for each      a bid is 6 * (quantity - 1) + face
+    the length of the rest, 2 bytes
+    for each hand that does not always call: its number, the number of moves, and each move with its weight
+
+A hand's number is its index in :func:`~p2pdice.solved.rounds.hands`. As a move, 0 is a call. Weights are 1 to 255.
+Without an entry the table calls; most such situations never arise, because its own moves avoid the bids that lead
+there.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Final
 
-from p2pdice.moves import Bid, Hand, Liar
+from p2pdice.moves import LIAR, Bid, Hand, Liar
 from p2pdice.rulesets import PRESETS, Ruleset
-from p2pdice.solved import net, tables
+from p2pdice.solved import net
+from p2pdice.solved.rounds import hands, move_of, number_of
+
+MOST_DICE_IN_TABLE: Final = 3
+"""The most dice in a cup of a round that has a table."""
+HEAVIEST: Final = 255
+"""The weight of a move that is certain."""
+
+Weights = Mapping[Bid | Liar, int]
+"""Relative frequencies of moves."""
+_CALL: Final[Weights] = {LIAR: 1}
+
+
+@cache
+def _numbered(dice: int) -> dict[Hand, int]:
+    return {hand: number for number, hand in enumerate(hands(dice))}
+
+
+class Table:
+    """How both players of one round play.
+
+    :param packed: the bytes returned by :func:`pack`.
+    """
+
+    def __init__(self, opener: int, responder: int, packed: bytes) -> None:
+        self._dice = (opener, responder)
+        self._sequences: dict[bytes, bytes] = {}
+        data = zlib.decompress(packed)
+        at = 0
+        while at < len(data):
+            body = at + 1 + data[at]
+            end = body + 2 + int.from_bytes(data[body : body + 2])
+            self._sequences[data[at + 1 : body]] = data[body + 2 : end]
+            at = end
+
+    def weights(self, bids: Sequence[Bid], hand: Hand) -> Weights:
+        """Return the weights of the moves after ``bids`` for the player whose turn it is and who holds ``hand``."""
+        if any(bid.quantity > sum(self._dice) for bid in bids):
+            return _CALL  # such a bid is certainly false, and no table has it
+        entry = self._sequences.get(bytes(map(number_of, bids)), b"")
+        number = _numbered(self._dice[len(bids) % 2])[hand]
+        at = 0
+        while at < len(entry):
+            end = at + 2 + 2 * entry[at + 1]
+            if entry[at] == number:
+                return {move_of(entry[index]): entry[index + 1] for index in range(at + 2, end, 2)}
+            at = end
+        return _CALL
+
+
+def pack(opener: int, responder: int, strategy: Mapping[tuple[Bid, ...], Mapping[Hand, Weights]]) -> bytes:
+    """Return the contents of a table's file.
+
+    :param strategy: the weights of moves by sequence of bids, then by hand of the player whose turn it is.
+    """
+    data = bytearray()
+    for bids, by_hand in sorted(strategy.items(), key=lambda item: bytes(map(number_of, item[0]))):
+        numbers = _numbered((opener, responder)[len(bids) % 2])
+        body = bytearray()
+        for hand, weights in by_hand.items():
+            if set(weights) != {LIAR}:
+                body += bytes((numbers[hand], len(weights)))
+                body += bytes(value for move, weight in weights.items() for value in (number_of(move), weight))
+        if body:
+            data += bytes((len(bids), *map(number_of, bids))) + len(body).to_bytes(2) + body
+    return zlib.compress(bytes(data), 9)
+
+
+def file_name(opener: int, responder: int) -> str:
+    """Return the file name of a table's policy. The file is beside this module."""
+    return f"{opener}-{responder}.policy"
+
+
+@cache
+def table(opener: int, responder: int) -> Table:
+    """Return the table for these numbers of dice, 1 to 3 each, that is shipped with the package."""
+    return Table(opener, responder, resources.files(__package__).joinpath(file_name(opener, responder)).read_bytes())
 
 
 @lru_cache(maxsize=16)
@@ -26,16 +117,17 @@ def likelihoods(
 ) -> Mapping[Bid | Liar, float] | None:
     """Return the relative likelihoods of the policy's moves, or None if it does not cover this round.
 
-    The policy maximises the probability of winning the round against the best opponent. The same holds for the match:
-    the loser of a round loses one die and opens the next however the round ends, so only winning the round matters.
+    The tables nearly maximise the probability of winning the round against the best opponent; the net approximates such
+    a policy. The same holds for the match: the loser of a round loses one die and opens the next however the round
+    ends, so only winning the round matters.
 
     :param dice: by player with dice, the opener of the round first.
     :param bids: the bids of the round.
     :param hand: that of the player on turn, ascending.
     """
-    if len(dice) != 2 or max(dice) > net.MOST or not is_classic(ruleset):
+    if len(dice) != 2 or max(dice) > net.MOST_DICE or not is_classic(ruleset):
         return None
     opener, responder = dice
-    if max(dice) <= tables.MOST:
-        return tables.table(opener, responder).weights(bids, hand)
+    if max(dice) <= MOST_DICE_IN_TABLE:
+        return table(opener, responder).weights(bids, hand)
     return net.net().likelihoods(hand, opener + responder - len(hand), bids)

@@ -24,8 +24,9 @@ from p2pdice.counting import ONES_WILD
 from p2pdice.moves import FACES, LIAR, Bid, Hand, Liar
 from p2pdice.rulesets import PRESETS
 from p2pdice.showdown import verdict
+from p2pdice.solved.net import MOST_DICE
+from p2pdice.solved.policy import HEAVIEST, Weights
 from p2pdice.solved.rounds import hands, highest_bid
-from p2pdice.solved.tables import HEAVIEST, Weights
 
 Numbers = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -130,8 +131,8 @@ def _call(node: int, learner: int, theirs: Reals, nodes: Any, tallies: Any) -> R
     least, faces, depth, _, _ = nodes
     face, bidder = faces[node], 1 - depth[node] % 2
     own, other = tallies[learner][face], tallies[1 - learner][face]
-    at_least = np.zeros(own.size + 8, np.float32)  # more than the most dice in a cup
-    most = 6
+    most = MOST_DICE + 1  # one more than a cup holds: that never happens
+    at_least = np.zeros(most + 1, np.float32)
     for hand in range(other.size):
         at_least[other[hand]] += theirs[hand]
     for count in range(most - 1, -1, -1):
@@ -214,7 +215,7 @@ call = cast("Callable[..., Reals]", njit(_call))
 walk = cast("Callable[..., Reals]", njit(_walk))
 
 
-def table(tree: Tree, strategy: Reals) -> dict[tuple[Bid, ...], dict[Hand, Weights]]:
+def weights_by_sequence(tree: Tree, strategy: Reals) -> dict[tuple[Bid, ...], dict[Hand, Weights]]:
     """Return a strategy as weights of moves by sequence of bids, then by hand of the player to move.
 
     Sequences and hands that the player's own bids make improbable are omitted: see :data:`LEAST_REACH`.

@@ -18,12 +18,11 @@ from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.errors import UnexpectedInput
 from p2pdice.moves import FACES, LIAR, Bid, Hand, Hands, Liar, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS, Ruleset
-from p2pdice.solved import __main__, net, tables
+from p2pdice.solved import __main__, net, policy
 from p2pdice.solved.exploitability import BestResponse, Likelihoods, bounds, match_bounds
 from p2pdice.solved.net import FEATURES, OUTPUTS, Layer, Net
-from p2pdice.solved.policy import likelihoods
+from p2pdice.solved.policy import Table, likelihoods
 from p2pdice.solved.rounds import beginning, highest_bid, number_of, sequences
-from p2pdice.solved.tables import Table
 from p2pdice.state import State
 
 TABLES = list(product((1, 2, 3), repeat=2))
@@ -99,7 +98,7 @@ def test_the_bounds_of_a_match_follow_from_those_of_its_rounds() -> None:
     "table", [*SMALL, *(pytest.param(table, marks=pytest.mark.thorough) for table in TABLES if table not in SMALL)]
 )
 def test_nobody_wins_much_against_the_tables_of_the_package(table: tuple[int, int]) -> None:
-    low, high = share_of_rounds(tables.table(*table), *table)
+    low, high = share_of_rounds(policy.table(*table), *table)
     assert 0 <= high - low < 0.005
     assert low - 1e-9 <= SMALL.get(table, low) <= high + 1e-9
 

@@ -15,11 +15,11 @@ from p2pdice.counting import NOTHING_WILD
 from p2pdice.engine import apply, legal_moves
 from p2pdice.events import DieLost
 from p2pdice.moves import FACES, LIAR, Bid, Hand, Hands, Play
-from p2pdice.solved import __main__, net, tables
+from p2pdice.solved import __main__, net, policy
 from p2pdice.solved.exploitability import Likelihoods, bounds
 from p2pdice.solved.net import FEATURES, OUTPUTS, Layer, Net
+from p2pdice.solved.policy import Table
 from p2pdice.solved.rounds import beginning, hands, highest_bid, number_of, sequences
-from p2pdice.solved.tables import Table
 from p2pdice.state import State
 from tests.p2pdice.test_solved import SMALL, TABLES, at, bids_of, share_of_rounds
 
@@ -27,9 +27,8 @@ pytest.importorskip("numba", reason="training, and the check of the net, need th
 
 import numpy as np
 
-from p2pdice.solved import distil, solve, training
-from p2pdice.solved.batches import INPUT_TABLES, Batches, compiled_features
-from p2pdice.solved.distil import Lessons, Pupil
+from p2pdice.solved import solve, training
+from p2pdice.solved.training import INPUT_TABLES, Batches, Lessons, Pupil, compiled_features
 
 
 def loser(state: State, hands: tuple[Hand, ...]) -> int:
@@ -44,7 +43,7 @@ def solved(opener: int, responder: int, iterations: int) -> Table:
     solver = solve.Solver(tree, 0.0)
     for _ in range(iterations):
         solver.iterate()
-    return Table(opener, responder, tables.pack(opener, responder, solve.table(tree, solver.strategy())))
+    return Table(opener, responder, policy.pack(opener, responder, solve.weights_by_sequence(tree, solver.strategy())))
 
 
 # Solutions
@@ -176,7 +175,7 @@ def lessons() -> Lessons:
     solution = np.zeros(tree.offset[-1])
     for node, moves in enumerate(tree.moves):
         tree.weights(solution, node)[:] = 1 / moves
-    return Lessons({(1, 4): np.rint(solution * distil.SCALE).astype(np.uint16)})
+    return Lessons({(1, 4): np.rint(solution * training.SCALE).astype(np.uint16)})
 
 
 @pytest.mark.thorough
@@ -210,8 +209,8 @@ def test_a_pupil_learns_the_same_from_the_same_seed_also_after_a_break() -> None
 @pytest.mark.thorough
 def test_training_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Here with tables up to one die, and a net for up to two."""
-    monkeypatch.setattr(net, "MOST", 2)
-    monkeypatch.setattr(tables, "MOST", 1)
+    monkeypatch.setattr(net, "MOST_DICE", 2)
+    monkeypatch.setattr(policy, "MOST_DICE_IN_TABLE", 1)
     monkeypatch.setattr(training, "SAVED", 2)
     plan = training.Plan(seed=1, table_iterations=3, iterations=3, steps=5)
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
