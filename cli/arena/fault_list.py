@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cli.arena.game import Game, Plan, SeatFault
 from cli.arena.standings import short_names
-from cli.bots.faults import trace_lines
+from cli.bots.faults import instead, trace_lines
 from cli.render import command_line, counted, escape
 
 _MOST: Final = 20
@@ -63,14 +63,13 @@ class FaultList:
             name = names[entrant]
             shown = sorted(faults.values(), key=lambda each: -each.games)
             for each in shown[:_SHOWN]:
-                instead = f", and {each.first.played} was played instead" if each.first.played else ""
                 where = f"in {counted(each.games, 'game')}, first in game {each.game}"
-                yield f"{name} {escape(each.first.reason)}{instead}: {where}."
+                yield f"{name} {escape(each.first.reason)}{instead(each.first.played)}: {where}."
                 yield from trace_lines(each.first.trace)
                 yield f"    {command_line('replay', path, '--game', str(each.game))}"
             if len(shown) > _SHOWN:
-                others = counted(len(shown) - _SHOWN, "other kind")
-                yield f"{name} made {others} of faults, which the file describes."
+                others = counted(len(shown) - _SHOWN, "other kind of fault", "other kinds of faults")
+                yield f"{name} made {others}, which the file describes."
 
     def to_json(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the faults as data for JSON."""

@@ -79,20 +79,26 @@ def fixtures(tables: Sequence[ArenaTable], games: int) -> Iterator[Fixture]:
 
     :param games: the number at each table; rounded up to whole deals.
     """
-    every_deal = [(index, rotation) for index, table in enumerate(tables) for rotation in range(len(table.seats))]
+    order = one_deal(tables)
     deals = [-(-games // len(table.seats)) for table in tables]
     for deal in range(max(deals)):
-        for offset, (index, rotation) in enumerate(every_deal):
+        for number, (index, _) in enumerate(order, deal * len(order)):
             if deal < deals[index]:
-                yield Fixture(deal * len(every_deal) + offset, index, deal, rotation)
+                yield fixture_at(order, number)
 
 
-def fixture_at(tables: Sequence[ArenaTable], number: int) -> Fixture:
-    """Return the fixture with this number, which is not negative."""
-    every_deal = [(index, rotation) for index, table in enumerate(tables) for rotation in range(len(table.seats))]
-    deal, offset = divmod(number, len(every_deal))
-    index, rotation = every_deal[offset]
-    return Fixture(number, index, deal, rotation)
+def one_deal(tables: Sequence[ArenaTable]) -> list[tuple[int, int]]:
+    """Return the table and the rotation of each game of one deal, in the order of the fixtures."""
+    return [(index, rotation) for index, table in enumerate(tables) for rotation in range(len(table.seats))]
+
+
+def fixture_at(order: Sequence[tuple[int, int]], number: int) -> Fixture:
+    """Return the fixture with this number.
+
+    :param order: see :func:`one_deal`.
+    """
+    deal, offset = divmod(number, len(order))
+    return Fixture(number, order[offset][0], deal, order[offset][1])
 
 
 def seated(table: ArenaTable, rotation: int) -> tuple[int, ...]:

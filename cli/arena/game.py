@@ -67,8 +67,8 @@ class SeatFault(NamedTuple):
         :raises ValueError: if the data is anything else.
         """
         fault = cls(*data)  # type: ignore[arg-type]  # checked below
-        texts = {fault.reason: REASON_CHARACTERS + 1, fault.played: 64, fault.trace: TRACE_CHARACTERS}
-        if not all(isinstance(text, str) and len(text) <= most for text, most in texts.items()):
+        texts = (fault.reason, REASON_CHARACTERS + 1), (fault.played, 64), (fault.trace, TRACE_CHARACTERS)
+        if not all(isinstance(text, str) and len(text) <= most for text, most in texts):
             raise ValueError("this is not a game of an arena: a fault is not described in words")
         if fault.kind not in _FAULTS or not all(type(each) is int and each >= 0 for each in fault[:2]):
             raise ValueError("this is not a game of an arena: it describes something that is not a fault")
@@ -219,7 +219,12 @@ class TimedBot:
 
         :param view: the view for which a move is due.
         :param is_checked: whether the rules refused what that code returned.
+        :raises BaseException: the error, if Ctrl-C caused it: :class:`asyncio.Runner` cancels the task, and raises
+            KeyboardInterrupt if Ctrl-C is pressed again.
         """
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError | KeyboardInterrupt) and task is not None and task.cancelling():
+            raise error
         kind: FaultKind = "illegal" if isinstance(error, RulesError) else "crashed"
         self._faults[kind] += 1
         if isinstance(error, ProgramError | EntrantError):  # the bot does not play at all

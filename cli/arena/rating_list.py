@@ -7,7 +7,7 @@ that is given twice, or a copy of it, no more certain than once.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +17,7 @@ from cli.arena.bounds import quantile_of
 from cli.arena.fixtures import Entrant
 from cli.arena.game import Game
 from cli.arena.ratings import Rating, rate
-from cli.arena.scores import POINTS, Deal, Score
+from cli.arena.scores import POINTS, Deal, Deals
 from cli.arena.standings import CONFIDENCE
 from cli.render import escape, shown_path
 from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
@@ -157,13 +157,14 @@ class _Arena:
         bots, versions = (each if isinstance(each := heading.get(key), list) else [] for key in ("bots", "versions"))
         self._versions = {str(bot): str(version)[:12] for bot, version in zip(bots, versions, strict=False)}
         self._numbers: set[int] = set()
-        self._begun: dict[bytes, tuple[list[int], str, list[int], Counter[int]]] = {}
-        """By luck: the bots of each deal, sorted; its rules; the numbers of its games so far; points by bot."""
+        self._deals = Deals()
+        self._tables: dict[bytes, tuple[list[int], str]] = {}
+        """By luck: the bots of each deal, sorted, and its rules."""
 
     @property
     def left(self) -> int:
         """The number of games in these deals."""
-        return sum(len(numbers) for _, _, numbers, _ in self._begun.values())
+        return self._deals.left
 
     def bot(self, text: str) -> ListedBot:
         if Entrant(text, "").kind == "house":
@@ -175,17 +176,13 @@ class _Arena:
         if game.number in self._numbers:
             raise RatingListError(f"game {game.number} is there twice")
         self._numbers.add(game.number)
-        table = sorted(bots)
-        seats, rules, numbers, points = self._begun.setdefault(luck, (table, game.rules, [], Counter()))
-        if (seats, rules) != (table, game.rules):
+        table = sorted(bots), game.rules
+        if self._tables.setdefault(luck, table) != table:
             raise RatingListError(f"game {game.number} has the seed of games at another table")
-        numbers.append(game.number)
-        for seat in game.winners:
-            points[bots[seat]] += POINTS // len(game.winners)
-        if len(numbers) < len(seats):
-            return None
-        del self._begun[luck]
-        return tuple(Score(bot, seats.count(bot), points[bot]) for bot in sorted(set(seats)))
+        deal = self._deals.add(luck, bots, game)
+        if deal is not None:
+            del self._tables[luck]
+        return deal
 
 
 def _game(data: object) -> tuple[Game, list[str], str]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from cli.arena.fixtures import bot_label
 from cli.arena.game import Game, SeatFault
+from cli.bots.faults import instead
 from cli.bots.referee import Referee
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
@@ -150,8 +151,7 @@ class RetoldGame:
         return "" if self._ruleset.name else self.rules
 
     def _notice(self, fault: SeatFault) -> Notice:
-        instead = f", and {fault.played} was played instead" if fault.played else ""
-        return Notice(f"{self.players[fault.seat].name} {fault.reason}{instead}")
+        return Notice(f"{self.players[fault.seat].name} {fault.reason}{instead(fault.played)}")
 
     def steps(self) -> Iterator[ClosedStep]:
         return iter(())

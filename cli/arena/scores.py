@@ -6,11 +6,10 @@ together they are one observation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import lcm
 from typing import Final, NamedTuple
 
-from cli.arena.fixtures import ArenaTable, Fixture, seated
 from cli.arena.game import Game
 
 POINTS: Final = lcm(*range(1, 11))
@@ -40,23 +39,28 @@ def share(deal: Deal, entrant: int) -> float:
 class Deals:
     """Puts the games of each deal together. They may come in any order, but each only once."""
 
-    def __init__(self, tables: Sequence[ArenaTable]) -> None:
-        self._tables = tables
-        self._begun: dict[tuple[int, int], list[tuple[int, ...]]] = {}
-        """The points by entrant of each game, by table and deal, of deals that are not complete."""
+    def __init__(self) -> None:
+        self._begun: dict[Hashable, list[tuple[int, ...]]] = {}
+        """The points by entrant of each game, by deal, of deals that are not complete."""
 
-    def add(self, fixture: Fixture, game: Game) -> Deal | None:
-        """Add a game; return the result of its deal if this was the last game of the deal."""
-        table = self._tables[fixture.table]
-        seats = seated(table, fixture.rotation)
+    @property
+    def left(self) -> int:
+        """The number of games in deals that are not complete."""
+        return sum(map(len, self._begun.values()))
+
+    def add(self, deal: Hashable, seats: Sequence[int], game: Game) -> Deal | None:
+        """Add a game; return the result of its deal if this was the last game of the deal.
+
+        :param deal: equal for the games of a deal, and different for those of others.
+        :param seats: the entrants by seat: the same ones in each game of a deal.
+        """
         entrants = sorted(set(seats))
         each = POINTS // len(game.winners)
         won = [seats[seat] for seat in game.winners]
-        key = fixture.table, fixture.deal
-        games = self._begun.setdefault(key, [])
+        games = self._begun.setdefault(deal, [])
         games.append(tuple(each * won.count(entrant) for entrant in entrants))
         if len(games) < len(seats):
             return None
-        del self._begun[key]
+        del self._begun[deal]
         points = map(sum, zip(*games, strict=True))
         return tuple(Score(entrant, seats.count(entrant), own) for entrant, own in zip(entrants, points, strict=True))

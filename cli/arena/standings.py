@@ -15,7 +15,7 @@ from cli.arena.ratings import ELO, Rating, rate
 from cli.arena.scores import Deal, Deals, share
 from cli.bots.bot import program_name
 from cli.bots.programs import split_command
-from cli.render import columns, escape, listing
+from cli.render import columns, counted, escape, listing
 from p2pdice.players import LEVELS
 
 CONFIDENCE: Final = 0.99
@@ -23,7 +23,7 @@ CONFIDENCE: Final = 0.99
 
 
 Verdict = Literal["better", "worse", "alike", "not worse", "not better", "open"]
-"""What is known of an entrant at a table: the last one is nothing."""
+"""What the games say about an entrant at a table. ``open``: nothing is known yet."""
 
 
 def verdict(bounds: Interval, fair: float, margin: float) -> Verdict:
@@ -111,7 +111,7 @@ class Decision:
         self.error = error
         self._margin = margin
         self._tables = tables
-        self._deals = Deals(tables)
+        self._deals = Deals()
         # With two entrants, one of them wins each game that the other does not, so one answer is enough.
         pairs = [
             (index, entrant)
@@ -127,10 +127,10 @@ class Decision:
 
     def add(self, fixture: Fixture, game: Game) -> None:
         """Add the next game, in the order of the fixtures."""
-        deal = self._deals.add(fixture, game)
+        seats = seated(self._tables[fixture.table], fixture.rotation)
+        deal = self._deals.add((fixture.table, fixture.deal), seats, game)
         if deal is None:
             return
-        seats = self._tables[fixture.table].seats
         for entrant in set(seats):
             pair = fixture.table, entrant
             if sequence := self._sequences.get(pair):
@@ -170,10 +170,11 @@ class Summary:
         self.margin = margin
         self.confidence = 1 - decision.error if decision else CONFIDENCE
         """With a decision, the probability that all bounds hold together; otherwise, the probability for each."""
-        every = Deals(plan.tables)
+        every = Deals()
         deals: dict[int, list[Deal]] = defaultdict(list)
         for fixture, game in played:
-            if deal := every.add(fixture, game):
+            seats = seated(plan.tables[fixture.table], fixture.rotation)
+            if deal := every.add((fixture.table, fixture.deal), seats, game):
                 deals[fixture.table].append(deal)
         self.shares = [
             _share(plan.tables, table, entrant, deals[table], decision, margin)
@@ -264,7 +265,7 @@ def summary_text(summary: Summary) -> str:
         for share in summary.shares
     ]
     faults = [
-        f"{names[each.entrant]} made {sum(each.faults.values())} faults: "
+        f"{names[each.entrant]} made {counted(sum(each.faults.values()), 'fault')}: "
         + listing([f"{count} {kind}" for kind, count in each.faults.items()])
         + "."
         for each in summary.standings

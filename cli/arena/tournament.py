@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from cli.arena.fault_list import FaultList
-from cli.arena.fixtures import Fixture, fixture_at, fixtures, seated
+from cli.arena.fixtures import Fixture, fixture_at, fixtures, one_deal, seated
 from cli.arena.game import Game, Plan, luck
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
@@ -127,9 +127,8 @@ def heading(plan: Plan) -> dict[str, Any]:
     }
 
 
-def described(plan: Plan, game: Game) -> dict[str, Any]:
+def described(plan: Plan, fixture: Fixture, game: Game) -> dict[str, Any]:
     """Return a game as data for JSON that can be read without the heading: who sat where, the rules, and the seed."""
-    fixture = fixture_at(plan.tables, game.number)
     entrants = seated(plan.tables[fixture.table], fixture.rotation)
     return {
         **game.to_json(),
@@ -170,6 +169,7 @@ class Journal:
         self.faults = FaultList()
         """The faults described in all games, those of the file included."""
         self._plan = plan
+        self._order = one_deal(plan.tables)
         begun = _line(heading(plan))
         path = path.resolve()  # the lock must be beside the file, not beside a link to it
         self._held = _hold(path)
@@ -198,14 +198,13 @@ class Journal:
     def add(self, games: Sequence[Game]) -> None:
         """Append games to the file."""
         for game in games:
-            self._file.write(_line(described(self._plan, game)))
-            self._note(game)
+            fixture = fixture_at(self._order, game.number)
+            self._file.write(_line(described(self._plan, fixture, game)))
+            self._note(fixture, game)
         self._file.flush()
 
-    def _note(self, game: Game) -> None:
-        if game.described:
-            fixture = fixture_at(self._plan.tables, game.number)
-            self.faults.add(game, seated(self._plan.tables[fixture.table], fixture.rotation))
+    def _note(self, fixture: Fixture, game: Game) -> None:
+        self.faults.add(game, seated(self._plan.tables[fixture.table], fixture.rotation))
 
     def _read(self, path: Path, begun: bytes, plan: Plan) -> int:
         """Read the games from the complete lines; return the size of these lines in bytes."""
@@ -222,13 +221,23 @@ class Journal:
                 if not line.endswith(b"\n"):  # the arena was killed while writing it
                     break
                 try:
-                    game = _game(json.loads(line), plan)
-                    self._note(game)
+                    fixture, game = self._game(json.loads(line))
+                    self._note(fixture, game)
                     self.games.append(_result(game))
                 except (ValueError, RecursionError):
                     raise JournalError(f"{shown_path(path)} has a line that is not a game of this arena") from None
                 whole += len(line)
         return whole
+
+    def _game(self, data: object) -> tuple[Fixture, Game]:
+        if not isinstance(data, dict):
+            raise ValueError("this is not an object")
+        game = Game.from_json({**data, "lines": ()})
+        fixture = fixture_at(self._order, game.number)
+        table = self._plan.tables[fixture.table]
+        if game.number < 0 or game.rules != table.rules or len(game.faults) != len(table.seats):
+            raise ValueError(f"game {game.number} is played at another table")
+        return fixture, game
 
 
 def _changed(first: bytes, plan: Plan) -> str:
@@ -244,16 +253,6 @@ def _changed(first: bytes, plan: Plan) -> str:
     pairs = zip(plan.entrants, versions, strict=True)
     names = list(dict.fromkeys(entrant.name for entrant, version in pairs if entrant.version != version))
     return f"{listing(names)} {'has' if len(names) == 1 else 'have'} changed"
-
-
-def _game(data: object, plan: Plan) -> Game:
-    if not isinstance(data, dict):
-        raise ValueError("this is not an object")
-    game = Game.from_json({**data, "lines": ()})
-    table = plan.tables[fixture_at(plan.tables, game.number).table]
-    if game.number < 0 or game.rules != table.rules or len(game.faults) != len(table.seats):
-        raise ValueError(f"game {game.number} is played at another table")
-    return game
 
 
 def _hold(path: Path) -> Connection:

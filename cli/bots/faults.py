@@ -52,16 +52,23 @@ class Fault:
     """The end of what a crashed program wrote to its standard error, or the traceback of a class: lines of any text."""
 
 
+def instead(played: str) -> str:
+    """Return the end of a sentence on a fault: what was played instead.
+
+    :param played: the move; empty if no move was due.
+    """
+    return f", and {played} was played instead" if played else ""
+
+
 def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
     """Return a sentence on a fault for spectators. ``name`` must be safe to print."""
-    instead = f", and plays {fault.played} instead" if fault.played else ""
-    return f"{name} {escape(fault.reason)}{instead} ({counted(so_far, 'fault')} so far)."
+    return f"{name} {escape(fault.reason)}{instead(fault.played)} ({counted(so_far, 'fault')} so far)."
 
 
 def fault_in_talk(fault: Fault, so_far: int) -> str:
     """Return what a bot's seat says about a fault at its table. It has no text from the program."""
-    instead = f", so I play {fault.played}" if fault.played else ""
-    return f"My program {_IN_TALK[fault.kind]}{instead} ({counted(so_far, 'fault')} so far)."
+    so = f", so I play {fault.played}" if fault.played else ""
+    return f"My program {_IN_TALK[fault.kind]}{so} ({counted(so_far, 'fault')} so far)."
 
 
 def trace_lines(trace: str) -> Iterator[str]:

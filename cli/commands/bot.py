@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
 from cli.bots.crew import KILL_AFTER, Order, restore_path
-from cli.bots.faults import trace_lines
+from cli.bots.faults import instead, trace_lines
 from cli.bots.program_bot import check as examine
 from cli.bots.programs import ProgramError
 from cli.commands.bot_options import GIVE_UP, LevelOption, LevelsOption, LogsOption, MoveOption, log_folder
@@ -205,9 +205,8 @@ def _line(trial: Trial) -> str:
 
 def _print(report: Conformance, log: Path | None) -> None:
     for trial, fault in report.faults:
-        played = f"; {fault.played} was played instead" if fault.played else ""
         where = f"{trial.rules}, {counted(trial.players, 'player')}, turn {fault.turn}"
-        say(f"  {where}: {fault.kind}: it {escape(fault.reason)}{played}")
+        say(f"  {where}: {fault.kind}: it {escape(fault.reason)}{instead(fault.played)}")
         for line in trace_lines(fault.trace):
             say(line)
     matches = counted(len(report.trials), "match", "matches")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from fractions import Fraction
@@ -35,6 +36,20 @@ class Leaves(Raises):
 
     def choose(self, view: View) -> Move:
         sys.exit(0)
+
+
+class Interrupts(Raises):
+    """Raises what Ctrl-C would."""
+
+    def choose(self, view: View) -> Move:
+        raise KeyboardInterrupt
+
+
+class Cancels(Raises):
+    """Raises what the task of the games would if it were cancelled."""
+
+    def choose(self, view: View) -> Move:
+        raise asyncio.CancelledError
 
 
 class Forgets(Raises):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
@@ -27,16 +27,19 @@ from hypothesis import strategies as st
 
 from cli.arena.bounds import ConfidenceSequence, interval
 from cli.arena.fault_list import FaultList
-from cli.arena.fixtures import ArenaTable, Fixture, fixture_at, fixtures, gauntlet, named, round_robin, seated
-from cli.arena.game import GIVEN_UP, Game, Plan, SeatFault, close_all_programs, close_programs, play_games
+from cli.arena.fixtures import ArenaTable, Fixture, fixture_at, fixtures, gauntlet, named, one_deal, round_robin, seated
+from cli.arena.game import GIVEN_UP, Game, Plan, SeatFault, close_all_programs, close_programs, play, play_games
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
 from cli.arena.standings import Decision, Summary, short_names, summary_text
 from cli.arena.tournament import Journal, JournalError, JournalInUseError, kept, run
-from cli.bots.bot import SharedDice
+from cli.bots.bot import PlayerBot, SharedDice
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
 from cli.exits import ExitCode, Failure
+from p2pdice.moves import Move
+from p2pdice.players import LEVELS
 from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.views import View
 from tests.cli import arena_players
 from tests.cli.conftest import Run
 from tests.programs import descendants
@@ -259,13 +262,34 @@ class TestPrograms:
         ("name", "fault"),
         [
             ("Leaves", "crashed"), ("Forgets", "illegal"), ("Spells", "illegal"), ("Halves", "illegal"),
-            ("Exceeds", "crashed"),
+            ("Exceeds", "crashed"), ("Interrupts", "crashed"), ("Cancels", "crashed"),
         ],
     )  # fmt: skip
     def test_whatever_a_class_returns_or_raises_is_its_own_fault(self, name: str, fault: str) -> None:
         games = played(plan(f"tests.cli.arena_players:{name}", "odds", games=2))
         assert [set(games[0].faults[0]), games[0].faults[1]] == [{fault}, {}]
         assert games[0].faults[0][fault] == len(games[0].ms[0])
+
+    @pytest.mark.parametrize("presses", [1, 2])
+    def test_ctrl_c_ends_a_game_and_is_not_the_fault_of_the_bot_that_thinks(self, presses: int) -> None:
+        asked: list[PlayerBot] = []
+
+        class Thinks(PlayerBot):
+            async def choose(self, view: View) -> Move:
+                asked.append(self)
+                for _ in range(presses):
+                    signal.raise_signal(signal.SIGINT)
+                await asyncio.sleep(0)
+                return await super().choose(view)
+
+        bots = [Thinks("bot", LEVELS["odds"](Random(seat))) for seat in range(2)]
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of the tests may ignore it
+        try:
+            with asyncio.Runner() as runner, pytest.raises(KeyboardInterrupt):
+                runner.run(play(0, "classic", PRESETS["classic"], bots, SharedDice("1")))
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert len(asked) == 1
 
     def test_a_class_that_cannot_be_made_any_more_loses_its_games(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(arena_players.Tires, "made", 0)
@@ -298,7 +322,7 @@ class TestFaults:
         """Return the faults in all games of an arena, as data and as text."""
         faults = FaultList()
         for game in played(arena):
-            fixture = fixture_at(arena.tables, game.number)
+            fixture = text(arena, game.number)
             faults.add(game, seated(arena.tables[fixture.table], fixture.rotation))
         return faults.to_json(arena), faults.text(arena, Path("games.ndjson"))
 
@@ -351,6 +375,15 @@ class TestFaults:
         assert len(found) == 20
         assert shown.count("first in game") == 5
         assert "made 15 other kinds of faults" in shown
+
+    def test_one_fault_is_one(self) -> None:
+        arena = plan("odds", "press", games=2)
+        described = [SeatFault(0, 0, "late", f"did {what}", "", "") for what in "abcdef"]
+        game = replace(played(arena)[0], faults=({"late": 1}, {}), described=tuple(described))
+        faults = FaultList()
+        faults.add(game, (0, 1))
+        assert "odds made one other kind of fault, which" in faults.text(arena, Path("games.ndjson"))
+        assert "odds made one fault: 1 late." in summary_text(Summary(arena, [(text(arena, 0), game)]))
 
 
 class TestStandings:
@@ -562,6 +595,8 @@ class TestJournal:
             {"faults": [{"late": 1.5}, {}]}, {"described": [{}]}, {"described": [FAULT | {"seat": 2}]},
             {"described": [FAULT | {"trace": "x" * 9_000}]}, {"described": [FAULT | {"kind": "\x1b[2J"}]},
             {"described": [FAULT | {"line": -1}]}, {"described": [FAULT | {"reason": 1}]}, {"described": [FAULT] * 99},
+            {"described": [FAULT | {"reason": []}]},
+            {"described": [FAULT | dict.fromkeys(("reason", "trace"), "x" * 999)]},
             {"described": 1}, None,
         ],
     )  # fmt: skip
@@ -577,6 +612,24 @@ class TestJournal:
         with pytest.raises(JournalError):
             Journal(path, arena, is_resumed=True)
         assert path.read_bytes() == before
+
+    def test_the_fixtures_are_worked_out_once_and_not_for_each_game(self, tmp_path: Path) -> None:
+        class Counted(tuple[ArenaTable, ...]):
+            reads = 0
+
+            def __iter__(self) -> Iterator[ArenaTable]:
+                Counted.reads += 1
+                return super().__iter__()
+
+        arena, path = plan("odds", "odds", games=20), tmp_path / "games.ndjson"
+        games = played(arena)
+        arena = arena._replace(tables=Counted(arena.tables))
+        with Journal(path, arena, is_resumed=False) as journal:
+            opened, Counted.reads = Counted.reads, 0
+            journal.add(games)
+            assert Counted.reads == 0
+        Journal(path, arena, is_resumed=True).__exit__(None, None, None)
+        assert Counted.reads == opened
 
     def test_no_arena_is_written_over_another(self, tmp_path: Path) -> None:
         arena, path = plan("odds", "odds"), tmp_path / "games.ndjson"
@@ -634,7 +687,7 @@ class TestJournal:
         few, many = list(fixtures(tables, 8)), list(fixtures(tables, 30))
         assert set(few) <= set(many)
         assert len({fixture.number for fixture in many}) == len(many)
-        assert all(fixture_at(tables, fixture.number) == fixture for fixture in many)
+        assert all(fixture_at(one_deal(tables), fixture.number) == fixture for fixture in many)
 
     def test_a_killed_arena_goes_on_from_any_byte_of_its_file(self, tmp_path: Path) -> None:
         arena = plan("odds", "odds", games=4)

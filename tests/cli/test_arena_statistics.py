@@ -113,10 +113,10 @@ class TestRatings:
                     first = rng.randrange(1, 3)
                     places = (tuple(order[:first]), *((seat,) for seat in order[first:]))
                     game = Game(0, "classic", 0, places, ({},) * len(seats), ((),) * len(seats), ())
-                    games.append((Fixture(0, table, deal, rotation), game))
+                    games.append(((table, deal), seats[rotation:] + seats[:rotation], game))
 
         def ratings() -> list[Difference]:
-            deals = Deals(tables)
+            deals = Deals()
             return rated([[deal] for each in games if (deal := deals.add(*each))], 3)
 
         before = ratings()
@@ -126,12 +126,12 @@ class TestRatings:
 
     def test_a_shared_victory_is_a_part_of_one_for_each(self) -> None:
         table = ArenaTable("classic", (0, 1, 2))
-        deals = Deals([table])
+        deals = Deals()
         for rotation in range(3):
             seats = seated(table, rotation)
             shared = tuple(seat for seat in range(3) if seats[seat] < 2)
             places = (shared, (seats.index(2),))
-            result = deals.add(Fixture(0, 0, 0, rotation), Game(0, "classic", 0, places, ({},) * 3, ((),) * 3, ()))
+            result = deals.add(0, seats, Game(0, "classic", 0, places, ({},) * 3, ((),) * 3, ()))
         assert result == tuple(Score(entrant, 1, points) for entrant, points in enumerate((3780, 3780, 0)))
         first, second, third = rated([[result]] * 9, 3)
         assert first == pytest.approx(second)

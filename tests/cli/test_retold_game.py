@@ -18,13 +18,14 @@ from p2pdice.rulesets import PRESETS
 from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, Notice
 from tests.cli.conftest import Run
 from tests.cli.test_arena import plan, played
+from tests.cli.test_arena import text as fixture_of
 
 RARE = "tests.cli.arena_players:Rare"
 
 
 def game(*bots: str, rules: str = "classic", size: int = 2) -> dict[str, Any]:
     arena = plan(*bots, games=2, rules=rules, size=size)
-    data: dict[str, Any] = json.loads(json.dumps(described(arena, played(arena)[0])))
+    data: dict[str, Any] = json.loads(json.dumps(described(arena, fixture_of(arena, 0), played(arena)[0])))
     return data
 
 
