@@ -1,4 +1,4 @@
-"""A player that learns a best response: the value of each move, fitted to the outcomes of the rounds it has played.
+"""A player that learns how to respond to others: the value of each move, fitted to the outcomes of its rounds.
 
 The value of a move is the expected result of the round: the change of the player's own dice, less the mean change of
 the other players' dice. A network estimates it from what the player sees and the move in question, so whatever it
@@ -99,7 +99,7 @@ class ActionValues:
             values -= scale * mean / (np.sqrt(square) + np.float32(1e-7))
 
 
-class BestResponse(OddsPlayer):
+class LearntResponse(OddsPlayer):
     """Makes the bid or call with the highest value. Elsewhere it plays like ``odds``.
 
     :param values: shared by all games.

@@ -231,7 +231,7 @@ def play(
             raise Failure(f"{wrong}.", hint="Begin a new arena, without --resume. The old games are kept.") from None
         except JournalError as wrong:
             same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
-            raise Failure(f"{wrong}.", hint=f"Use the arguments that it began with, {same}.") from None
+            raise Failure(f"{wrong}.", hint=f"Repeat the original arguments, {same}.") from None
         except JournalInUseError as wrong:
             raise Failure(f"{wrong}.", hint="Wait until it ends, or name another file: --out") from None
         executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)

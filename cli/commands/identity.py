@@ -107,7 +107,7 @@ def _unlocked(home: Home) -> tuple[Identity, bool]:
 
 @app.command(epilog=EPILOG)
 def new(ctx: typer.Context, is_sure: YesOption = False) -> None:
-    """Make a new key. Nobody will know you by it.
+    """Make a new key. Other players will not recognise you by it.
 
     The present key is kept in a file beside the new one, so that you can go back to it with restore. Unfinished matches
     belong to the key that began them.

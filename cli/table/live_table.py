@@ -374,7 +374,7 @@ class SpectatorTable(LiveTable):
         return "You only watch here. ? shows what you can type."
 
     def _help(self) -> Iterable[str]:
-        yield "You watch, and the others play. You can type:"
+        yield "You are only watching. You can type:"
 
 
 async def report(node: Node) -> None:

@@ -346,7 +346,10 @@ _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[i
 _LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
 """The order in which dice are lost, so that all can be played: motes without a target, then those for a player."""
 _HANDS: Final = 10_000
-"""The number of hands that are tried for a cup. No die of ten counts for a bid in one of sixty, if ones are wild."""
+"""The number of hands that are tried for a cup.
+
+With wild ones, only one hand of ten dice in sixty has none that counts.
+"""
 
 
 def worked_rounds(ruleset: Ruleset) -> int:
@@ -399,7 +402,9 @@ def _hands(state: State) -> Hands:
     for seat, dice in enumerate(state.dice):
         share = dice and missing * dice // sum(state.dice[seat:])
         numbered = (_hand(number, seat, dice) for number in range(_HANDS))
-        hands.append(next(each for each in numbered if state.counting.tally(each, face) == share))
+        found = next((each for each in numbered if state.counting.tally(each, face) == share), None)
+        assert found is not None, f"none of {_HANDS} hands has {share} dice that count"
+        hands.append(found)
         missing -= share
     return Hands(tuple(hands))
 
