@@ -1,8 +1,39 @@
 """A small neural network that has learnt the solved rounds of classic between two players with up to five dice each.
 
-It is a multilayer perceptron with rectified linear units. Its input describes the mover's hand and the bids of the
-round: see :func:`features`. Its outputs are a call, and for each face the lowest raise and the next four quantities.
-The likelihoods of the moves are the softmax of the outputs of the possible ones.
+It is a multilayer perceptron with rectified linear units. Its outputs are a call, and for each face the lowest raise
+and the next four quantities. The likelihoods of the moves are the softmax of the outputs of the possible ones.
+
+Its input describes the hand of the player to move and the bids of the round. A bid's *surplus* is its quantity minus
+the number of dice in play that count for it on average. Most values are divided by a constant, so that they are small.
+There are :data:`BY_FACE` values for each face:
+
+=============  ======================================================================================================
+``SHOWN``      the player's own dice that show the face
+``OWN``        the player's own dice that count for a bid on it
+``RAISED``     1 if an output raises to it
+``TRUE``       for each output that does, the probability that the bid is true
+``MINE``       1 if the player has bid on it; then the surplus of their first and of their last such bid
+``THEIRS``     the number of the opponent's bids on it; then the surplus of their first and of their last
+``STANDING``   1 if the standing bid is on it
+=============  ======================================================================================================
+
+The others follow, from :data:`REST`. Those from ``BID`` on describe the standing bid, and are 0 without one:
+
+=============  ======================================================================================================
+``DICE``       for each number of own dice, 1 if it is the player's
+``UNSEEN``     for each number of dice, 1 if it is the opponent's
+``SEAT``       1 for the opener; 1 for the responder
+``MADE``       the number of bids
+``BID``        1
+``QUANTITY``   its quantity
+``MISSING``    the dice that it needs besides the player's own
+``SHOWDOWN``   the probabilities that of the other dice at least one less than that counts, as many, and one more
+``SUPPORT``    the player's own dice that count for it
+``ROOM``       by how much the highest quantity that policies bid is higher
+``SURPLUS``    its surplus
+``SAME``       1 if the bid before is on the same face
+``STEP``       how much higher its quantity is than that of the bid before
+=============  ======================================================================================================
 
 The file of a net is compressed by zlib. All numbers are little-endian::
 
@@ -17,8 +48,8 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Mapping, MutableSequence, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise, takewhile
 from math import comb, exp, isfinite
@@ -30,19 +61,31 @@ from p2pdice.bidding import raises
 from p2pdice.errors import UnexpectedInput
 from p2pdice.moves import FACES, LIAR, Bid, Hand, Liar
 from p2pdice.rulesets import PRESETS
-from p2pdice.solved.rounds import highest_bid, number_of
+from p2pdice.solved.rounds import highest_bid, move_of, number_of
 
 MOST_DICE: Final = 5
 """The most dice in a cup of a round that the net plays."""
 STEPS: Final = 5
 """The number of quantities on each face among the outputs."""
 OUTPUTS: Final = 1 + STEPS * len(FACES)
-_BY_FACE: Final = 10 + STEPS
-FEATURES: Final = len(FACES) * _BY_FACE + 2 * MOST_DICE + 14
+HIGHEST: Final = max(highest_bid(dice) for dice in range(2, 2 * MOST_DICE + 1))
+"""The highest quantity that policies bid in any round."""
 RARE: Final = 0.02
 """Moves that are less likely than this, relative to the likeliest, are left out. They are mostly errors of the net."""
 
 # Input
+
+SHOWN, OWN, RAISED, TRUE = range(4)
+MINE, MINE_FIRST, MINE_LAST, THEIRS, THEIRS_FIRST, THEIRS_LAST, STANDING, BY_FACE = range(
+    TRUE + STEPS, TRUE + STEPS + 8
+)
+REST: Final = len(FACES) * BY_FACE
+DICE: Final = REST
+UNSEEN: Final = DICE + MOST_DICE
+SEAT: Final = UNSEEN + MOST_DICE
+MADE: Final = SEAT + 2
+BID, QUANTITY, MISSING, SHOWDOWN = range(MADE + 1, MADE + 5)
+SUPPORT, ROOM, SURPLUS, SAME, STEP, FEATURES = range(SHOWDOWN + 3, SHOWDOWN + 9)
 
 
 def _tails(chance: float) -> tuple[tuple[float, ...], ...]:
@@ -58,15 +101,22 @@ TAILS: Final = (_tails(1 / 6), _tails(1 / 3))
 """For ones, and for a face that ones count for, too: see :func:`_tails`."""
 
 
-def _raises(standing: int) -> tuple[tuple[int, int], ...]:
-    """Return, by face, the lowest quantity that raises a bid, given by its number, and how many quantities do."""
-    quantity, face = ((standing - 1) // 6 + 1, (standing - 1) % 6 + 1) if standing else (0, 0)
-    allowed = raises(PRESETS["classic"].raise_, quantity, face)
-    return tuple((max(1, each.start), each.stop - max(1, each.start)) if each else (1, 0) for each in allowed)
+def _raises(standing: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    bid = move_of(standing)
+    quantity, face = (bid.quantity, bid.face) if isinstance(bid, Bid) else (0, 0)
+    allowed = [range(max(1, each.start), each.stop) for each in raises(PRESETS["classic"].raise_, quantity, face)]
+    return tuple(
+        tuple((each.start, max(0, min(len(each), highest + 1 - each.start, STEPS))) for each in allowed)
+        for highest in range(HIGHEST + 1)
+    )
 
 
-RAISES: Final = tuple(_raises(standing) for standing in range(6 * 2 * MOST_DICE + 1))
-"""By the number of the standing bid, 0 without one: see :func:`_raises`."""
+RAISES: Final = tuple(map(_raises, range(len(FACES) * HIGHEST + 1)))
+"""The raises that are outputs: the lowest quantity, and for how many quantities there are outputs.
+
+The indices are the number of the standing bid, 0 without one; the highest quantity that policies bid in this round; and
+the face.
+"""
 
 
 def features(
@@ -76,9 +126,9 @@ def features(
     bids: Sequence[int],
     highest: int,
     tails: Sequence[Sequence[Sequence[float]]],
-    lowest_raises: Sequence[Sequence[Sequence[int]]],
+    raised: Sequence[Sequence[Sequence[Sequence[int]]]],
 ) -> None:
-    """Write the input of the net into ``row``, which has :data:`FEATURES` zeros.
+    """Write the input of the net, which the module describes, into ``row``: an array of :data:`FEATURES` zeros.
 
     Training compiles this function by numba and passes arrays; play calls it with lists.
 
@@ -87,7 +137,7 @@ def features(
     :param bids: the numbers of the bids of the round.
     :param highest: see :func:`~p2pdice.solved.rounds.highest_bid`.
     :param tails: :data:`TAILS`.
-    :param lowest_raises: :data:`RAISES`.
+    :param raised: :data:`RAISES`.
     """
     made = len(bids)
     own = 0
@@ -95,71 +145,78 @@ def features(
         own += count
     standing = bids[made - 1] if made else 0
     for face in range(len(counts)):
-        at = face * _BY_FACE
+        at = face * BY_FACE
         wild = 1 if face else 0
         support = counts[face] + wild * counts[0]
-        row[at] = counts[face] / 5
-        row[at + 1] = support / 5
-        lowest = lowest_raises[standing][face][0]
-        steps = min(lowest_raises[standing][face][1], highest - lowest + 1, STEPS)
-        for step in range(steps):
-            row[at + 2] = 1
-            row[at + 3 + step] = tails[wild][unseen][max(0, lowest + step - support)]
+        row[at + SHOWN] = counts[face] / 5
+        row[at + OWN] = support / 5
+        lowest = raised[standing][highest][face][0]
+        for step in range(raised[standing][highest][face][1]):
+            row[at + RAISED] = 1
+            row[at + TRUE + step] = tails[wild][unseen][max(0, lowest + step - support)]
     for index in range(made):
         quantity, face = (bids[index] - 1) // 6 + 1, (bids[index] - 1) % 6
-        at = face * _BY_FACE + 3 + STEPS
+        at = face * BY_FACE
         surplus = (quantity - (own + unseen) / (3 if face else 6)) / 3
         if index % 2 == made % 2:
-            if row[at] == 0:
-                row[at + 1] = surplus
-            row[at] = 1
-            row[at + 2] = surplus
+            if row[at + MINE] == 0:
+                row[at + MINE_FIRST] = surplus
+            row[at + MINE] = 1
+            row[at + MINE_LAST] = surplus
         else:
-            if row[at + 3] == 0:
-                row[at + 4] = surplus
-            row[at + 3] += 1 / 3
-            row[at + 5] = surplus
-    at = len(counts) * _BY_FACE
-    row[at + own - 1] = 1
-    row[at + MOST_DICE + unseen - 1] = 1
-    at += 2 * MOST_DICE
-    row[at + made % 2] = 1
-    row[at + 2] = made / 6
+            if row[at + THEIRS] == 0:
+                row[at + THEIRS_FIRST] = surplus
+            row[at + THEIRS] += 1 / 3
+            row[at + THEIRS_LAST] = surplus
+    row[DICE + own - 1] = 1
+    row[UNSEEN + unseen - 1] = 1
+    row[SEAT + made % 2] = 1
+    row[MADE] = made / 6
     if made:
         quantity, face = (standing - 1) // 6 + 1, (standing - 1) % 6
         wild = 1 if face else 0
         support = counts[face] + wild * counts[0]
-        row[face * _BY_FACE + 9 + STEPS] = 1
-        row[at + 3] = 1
-        row[at + 4] = quantity / 10
-        row[at + 5] = (quantity - support) / 5
-        row[at + 6] = tails[wild][unseen][max(0, quantity - support - 1)]
-        row[at + 7] = tails[wild][unseen][max(0, quantity - support)]
-        row[at + 8] = tails[wild][unseen][max(0, quantity - support + 1)]
-        row[at + 9] = support / 5
-        row[at + 10] = (highest - quantity) / 5
-        row[at + 11] = (quantity - (own + unseen) / (3 if face else 6)) / 3
+        row[face * BY_FACE + STANDING] = 1
+        row[BID] = 1
+        row[QUANTITY] = quantity / 10
+        row[MISSING] = (quantity - support) / 5
+        for more in range(3):
+            row[SHOWDOWN + more] = tails[wild][unseen][max(0, quantity - support - 1 + more)]
+        row[SUPPORT] = support / 5
+        row[ROOM] = (highest - quantity) / 5
+        row[SURPLUS] = (quantity - (own + unseen) / (3 if face else 6)) / 3
     if made > 1:
         before = bids[made - 2]
-        row[at + 12] = 1 if (before - 1) % 6 == (standing - 1) % 6 else 0
-        row[at + 13] = ((standing - 1) // 6 - (before - 1) // 6) / 3
+        row[SAME] = 1 if (before - 1) % 6 == (standing - 1) % 6 else 0
+        row[STEP] = ((standing - 1) // 6 - (before - 1) // 6) / 3
 
 
 # Output
 
 
-@cache
+@lru_cache(maxsize=512)
 def outputs(standing: int, highest: int) -> tuple[tuple[int, Bid | Liar], ...]:
-    """Return the outputs of the possible moves, with these moves.
+    """Return the outputs of the possible moves, with these moves: only a call if every raise is too high.
 
     :param standing: the number of the standing bid, 0 without one.
     :param highest: see :func:`~p2pdice.solved.rounds.highest_bid`.
     """
     found: list[tuple[int, Bid | Liar]] = [(0, LIAR)] if standing else []
-    for face, (lowest, number) in zip(FACES, RAISES[standing], strict=True):
-        steps = range(min(number, highest - lowest + 1, STEPS))
-        found += [(1 + STEPS * (face - 1) + step, Bid(lowest + step, face)) for step in steps]
+    if standing < len(RAISES):
+        for face, (lowest, steps) in zip(FACES, RAISES[standing][highest], strict=True):
+            found += [(1 + STEPS * (face - 1) + step, Bid(lowest + step, face)) for step in range(steps)]
     return tuple(found)
+
+
+def without_rare(
+    possible: Iterable[tuple[int, Bid | Liar]], likelihoods: Iterable[float]
+) -> Mapping[Bid | Liar, float]:
+    """Return the moves that are played, with their likelihoods: see :data:`RARE`.
+
+    :param possible: see :func:`outputs`.
+    :param likelihoods: of these moves, relative to the likeliest.
+    """
+    return {move: value for (_, move), value in zip(possible, likelihoods, strict=True) if value >= RARE}
 
 
 class Layer:
@@ -196,19 +253,18 @@ class Net:
         :param bids: the bids of the round.
         """
         highest = highest_bid(len(hand) + unseen)
-        if bids and bids[-1].quantity > highest:
-            return {LIAR: 1.0}
         numbers = [number_of(bid) for bid in bids]
+        possible = outputs(numbers[-1] if numbers else 0, highest)
+        if len(possible) == 1:
+            return without_rare(possible, [1.0])
         row = [0.0] * FEATURES
         features(row, [hand.count(face) for face in FACES], unseen, numbers, highest, TAILS, RAISES)
         values: Sequence[float] = row
         for layer in self.layers[:-1]:
             values = [max(0.0, value) for value in layer.sums(values)]
         values = self.layers[-1].sums(values)
-        possible = outputs(numbers[-1] if numbers else 0, highest)
         top = max(values[index] for index, _ in possible)
-        likelihoods = {move: exp(values[index] - top) for index, move in possible}
-        return {move: value for move, value in likelihoods.items() if value >= RARE}
+        return without_rare(possible, [exp(values[index] - top) for index, _ in possible])
 
 
 def pack(layers: Sequence[Layer]) -> bytes:

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from p2pdice.moves import FACES, LIAR, Bid, Hand, Liar
+from p2pdice.moves import FACES, Bid, Hand, Liar
 from p2pdice.solved import net, policy
-from p2pdice.solved.net import FEATURES, OUTPUTS, RAISES, RARE, STEPS, TAILS, Net, features, outputs
+from p2pdice.solved.net import FEATURES, HIGHEST, OUTPUTS, RAISES, TAILS, Net, features, outputs, without_rare
 from p2pdice.solved.rounds import hands, highest_bid, number_of
 from p2pdice.solved.solve import Reals, Solver, Tree, weights_by_sequence
 
@@ -79,8 +79,8 @@ sums = cast("Callable[[Floats, Floats, Floats], Floats]", njit(_sums))
 class Batches:
     """The likelihoods of a net's moves: the same as :meth:`~p2pdice.solved.net.Net.likelihoods`, for many hands."""
 
-    def __init__(self, net: Net) -> None:
-        self._layers = [(np.array(layer.weights), np.array(layer.biases)) for layer in net.layers]
+    def __init__(self, net_: Net) -> None:
+        self._layers = [(np.array(layer.weights), np.array(layer.biases)) for layer in net_.layers]
 
     def likelihoods(
         self, hands: Sequence[Hand], unseen: int, bids: Sequence[Bid]
@@ -89,8 +89,8 @@ class Batches:
         highest = highest_bid(len(hands[0]) + unseen)
         numbers = [number_of(bid) for bid in bids]
         possible = outputs(numbers[-1] if numbers else 0, highest)
-        if not possible[1:] or (bids and bids[-1].quantity > highest):
-            return [{LIAR: 1.0}] * len(hands)
+        if len(possible) == 1:
+            return [without_rare(possible, [1.0])] * len(hands)
         values = np.zeros((len(hands), FEATURES))
         made = np.array(numbers, np.int64)
         for row, hand in zip(values, hands, strict=True):
@@ -100,13 +100,19 @@ class Batches:
             values = np.maximum(sums(values, weights, biases), 0)
         scores = sums(values, *self._layers[-1])[:, [index for index, _ in possible]]
         likely = np.exp(scores - scores.max(axis=1, keepdims=True))
-        moves = [move for _, move in possible]
-        return [
-            {move: value for move, value in zip(moves, each, strict=True) if value >= RARE} for each in likely.tolist()
-        ]
+        return [without_rare(possible, each) for each in likely.tolist()]
 
 
 # Lessons
+
+
+def _places() -> npt.NDArray[np.int64]:
+    """Return the output of each move, or -1, by the standing bid, the highest quantity of the round, and the move."""
+    places = np.full((len(RAISES), HIGHEST + 1, len(RAISES)), -1)
+    for standing, highest in product(range(len(RAISES)), range(HIGHEST + 1)):
+        for output, move in outputs(standing, highest):
+            places[standing, highest, number_of(move)] = output
+    return places
 
 
 class Lessons:
@@ -136,6 +142,7 @@ class Lessons:
             np.concatenate([tree.offset[:-1] + start for tree, start in zip(trees, weights, strict=False)]),
         )
         self._solutions = np.concatenate(list(solutions.values()))
+        self._places = _places()
         most = len(hands(net.MOST_DICE))
         self._counts = np.zeros((net.MOST_DICE + 1, most, len(FACES)), np.int64)
         self._chances = np.ones((net.MOST_DICE + 1, most))
@@ -148,7 +155,7 @@ class Lessons:
         """Return inputs of this number of decisions, and the likelihoods of all outputs; impossible moves have -1."""
         inputs, targets = np.zeros((number, FEATURES), np.float32), np.full((number, OUTPUTS), -1, np.float32)
         cups = (self._counts, self._chances, SHAKES)
-        draw(rng, self._rounds, self._nodes, self._solutions, cups, INPUT_TABLES, inputs, targets)
+        draw(rng, self._rounds, self._nodes, self._solutions, cups, INPUT_TABLES, self._places, inputs, targets)
         return inputs, targets
 
 
@@ -159,6 +166,7 @@ def _draw(
     solutions: npt.NDArray[np.uint16],
     cups: Any,
     input_tables: Any,
+    places: npt.NDArray[np.int64],
     inputs: Reals,
     targets: Reals,
 ) -> None:
@@ -187,13 +195,10 @@ def _draw(
                 compiled_features(inputs[row], own, unseen, bids[:made], highest[drawn], tails, raises)
                 total = 0.0
                 for move in range(moves):
-                    output = 0
-                    if move >= calls:
-                        bid = numbers[first[node] + move - calls] - 1
-                        step = bid // 6 + 1 - raises[bids[made - 1] if made else 0][bid % 6][0]
-                        if step >= STEPS:
-                            continue
-                        output = 1 + STEPS * (bid % 6) + step
+                    number = numbers[first[node] + move - calls] if move >= calls else 0
+                    output = places[bids[made - 1] if made else 0, highest[drawn], number]
+                    if output < 0:
+                        continue
                     targets[row, output] = solutions[at + move * width[node]]
                     total += targets[row, output]
                 if total > 0:

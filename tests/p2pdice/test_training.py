@@ -138,10 +138,12 @@ def test_training_and_play_see_the_same_features(own: int, unseen: int, seed: in
     assert played == pytest.approx(trained.tolist(), abs=1e-12)
 
 
-@given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**9))
-def test_a_checked_net_plays_as_the_net_at_a_table(own: int, unseen: int, seed: int) -> None:
-    rng = Random(seed)
-    bids = bids_of(rng, highest_bid(own + unseen))
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**9), st.integers(0, 20))
+def test_a_checked_net_plays_as_the_net_at_a_table(own: int, unseen: int, seed: int, too_high: int) -> None:
+    rng, highest = Random(seed), highest_bid(own + unseen)
+    bids = bids_of(rng, highest)
+    if too_high:
+        bids.append(Bid(highest + too_high, 6))
     held = [tuple(sorted(rng.choices(FACES, k=own))) for _ in range(3)]
     for hand, checked in zip(held, Batches(net.net()).likelihoods(held, unseen, bids), strict=True):
         assert checked == pytest.approx(net.net().likelihoods(hand, unseen, bids))
