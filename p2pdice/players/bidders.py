@@ -7,7 +7,7 @@ bid. Probabilities fall as quantities rise, so a binary search finds the bids on
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import exp
 from typing import Final, NamedTuple, Protocol
@@ -16,7 +16,7 @@ from p2pdice import bidding, showdown
 from p2pdice.bidding import raises
 from p2pdice.counting import Counting, row
 from p2pdice.engine import new_match
-from p2pdice.moves import FACES, Hand
+from p2pdice.moves import FACES, Bid, Exact, Hand, Liar
 from p2pdice.players.house import OddsPlayer, PressPlayer
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import NOBODY, Call, Expect, PlacedBid, State, next_live
@@ -31,6 +31,20 @@ Action = int
 Made = int
 """A set of bids as a bit mask: the bit of a bid is its action."""
 _CALLS: Final[tuple[Call, Call]] = ("liar", "exact")
+
+
+def action_of(move: Bid | PlacedBid | Liar | Exact) -> Action:
+    """Return the action for a move. The loops of the simulation compute that of a bid inline, for speed."""
+    if isinstance(move, Bid | PlacedBid):
+        return move.quantity * 8 + move.face
+    return LIAR if isinstance(move, Liar) else EXACT
+
+
+def move_of(action: Action) -> Bid | Liar | Exact:
+    """Return the move for an action: see :func:`action_of`."""
+    if action >= 8:
+        return Bid(*divmod(action, 8))
+    return Liar() if action == LIAR else Exact()
 
 
 class Turn(NamedTuple):
@@ -100,7 +114,7 @@ class ImaginedRound:
 
     def made(self, bids: Sequence[PlacedBid]) -> Made:
         """Return the bids that may not be repeated."""
-        return sum(1 << bid.quantity * 8 + bid.face for bid in bids) if self.forbids_repeats else 0
+        return sum(1 << action_of(bid) for bid in bids) if self.forbids_repeats else 0
 
     def counting(self, first_face: int) -> Counting:
         """Return the counting in a round opened on ``first_face``; 0 means that nobody has bid yet."""
@@ -453,20 +467,22 @@ def _pick(held: Held, turn: Turn, least: float, index: int) -> Action:
     raise IndexError(index)
 
 
-BIDDERS: Final[tuple[Bidder, ...]] = (
-    Safest(0.0, 0.0, 0.0),
-    Safest(OddsPlayer.TRUST, OddsPlayer.BLUFF, OddsPlayer.NEAR),
-    Presser(PressPlayer.OPENING, PressPlayer.RAISE),
-    Presser(0.5, 0.5),
-    Presser(0.35, 0.35, 0.35),
-    Wavering(),
-    Anyhow(),
-)
-PRIOR: Final = (0.2, 0.2, 0.2, 0.1, 0.1, 0.15, 0.05)
-"""The prior probability of each model."""
-SIMPLE: Final = BIDDERS[:3]
-"""The models of ``cautious``, ``odds`` and ``press``."""
-WAVERING: Final = BIDDERS[5]
-SLIP: Final = 0.03
-"""The probability that a bidder deviates from its model and moves like ``Anyhow``."""
+CAUTIOUS: Final = Safest(0.0, 0.0, 0.0)
+ODDS: Final = Safest(OddsPlayer.TRUST, OddsPlayer.BLUFF, OddsPlayer.NEAR)
+PRESS: Final = Presser(PressPlayer.OPENING, PressPlayer.RAISE)
+WAVERING: Final = Wavering()
 ANYHOW: Final = Anyhow()
+SIMPLE: Final[tuple[Bidder, ...]] = (CAUTIOUS, ODDS, PRESS)
+"""The models of the house bots with these names."""
+PRIOR: Final[Mapping[Bidder, float]] = {
+    CAUTIOUS: 0.2,
+    ODDS: 0.2,
+    PRESS: 0.2,
+    Presser(0.5, 0.5): 0.1,
+    Presser(0.35, 0.35, 0.35): 0.1,
+    WAVERING: 0.15,
+    ANYHOW: 0.05,
+}
+"""All models, with their prior probabilities."""
+SLIP: Final = 0.03
+"""The probability that a bidder deviates from its model and moves like :data:`ANYHOW`."""

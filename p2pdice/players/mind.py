@@ -27,8 +27,22 @@ from typing import Final
 
 from p2pdice.counting import Counting
 from p2pdice.events import AccusationVoid, BidMade, ChallengeCalled, Event, HandsShown, RoundStarted
-from p2pdice.moves import Bid, Exact, Hand, Liar, Move, Pass, Power, Side
-from p2pdice.players.bidders import ANYHOW, EXACT, LIAR, SIMPLE, SLIP, WAVERING, Action, Held, ImaginedRound, Turn, held
+from p2pdice.moves import Bid, Hand, Liar, Move, Pass, Power, Side
+from p2pdice.players.bidders import (
+    ANYHOW,
+    EXACT,
+    LIAR,
+    SIMPLE,
+    SLIP,
+    WAVERING,
+    Action,
+    Held,
+    ImaginedRound,
+    Turn,
+    action_of,
+    held,
+    move_of,
+)
 from p2pdice.players.house import HousePlayer, OddsPlayer, is_good_to_be_right
 from p2pdice.players.playouts import Belief, Habits, Thought
 from p2pdice.players.tactics import best, better_than_none
@@ -131,7 +145,7 @@ class MindPlayer(HousePlayer):
     def _learn(self, shown: HandsShown, round_: ImaginedRound) -> None:
         decisions: defaultdict[int, list[tuple[Held, Turn, Action]]] = defaultdict(list)
         standing = first = 0
-        actions = [(bid.seat, bid.quantity * 8 + bid.face) for bid in self._bids]
+        actions = [(bid.seat, action_of(bid)) for bid in self._bids]
         if self._call is not None:
             actions.append(self._call)
         for index, (seat, action) in enumerate(actions):
@@ -184,10 +198,7 @@ class MindPlayer(HousePlayer):
         if calls and isinstance(calls[0], Side):
             return self._side(thought, calls)
         action = thought.choose(any(isinstance(call, Liar) for call in calls))
-        if action >= 8:
-            return Bid(*divmod(action, 8))
-        kind = Exact if action == EXACT else Liar
-        return next(call for call in calls if isinstance(call, kind))
+        return move_of(action)
 
     def _side(self, thought: Thought, calls: Sequence[Move]) -> Move:
         quantity, face, _ = thought.view.state.bids[-1]
@@ -216,11 +227,11 @@ class MindPlayer(HousePlayer):
                 for seat in others
             }
         standing = first = 0
-        for index, (quantity, face, seat) in enumerate(state.bids):
-            action = quantity * 8 + face
-            if index >= taken and seat in beliefs:
-                beliefs[seat].bid(round_.turn(seat, standing, first, round_.made(state.bids[:index])), action)
-            first = first or face
+        for index, bid in enumerate(state.bids):
+            action = action_of(bid)
+            if index >= taken and bid.seat in beliefs:
+                beliefs[bid.seat].bid(round_.turn(bid.seat, standing, first, round_.made(state.bids[:index])), action)
+            first = first or bid.face
             standing = action
         self._believed = (key, len(state.bids), beliefs)
         self._counting = counting
@@ -229,5 +240,4 @@ class MindPlayer(HousePlayer):
 
 def _share(moves: Mapping[Bid | Liar, float], action: Action) -> float:
     """Return the probability of an action if these are the relative likelihoods of the moves."""
-    move = Bid(*divmod(action, 8)) if action >= 8 else Liar()
-    return moves.get(move, 0.0) / sum(moves.values())
+    return sum(weight for move, weight in moves.items() if action_of(move) == action) / sum(moves.values())

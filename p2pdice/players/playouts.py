@@ -22,7 +22,6 @@ from p2pdice.counting import Counting
 from p2pdice.moves import Hand
 from p2pdice.players.bidders import (
     ANYHOW,
-    BIDDERS,
     EXACT,
     LIAR,
     PRIOR,
@@ -34,6 +33,7 @@ from p2pdice.players.bidders import (
     Made,
     Presser,
     Turn,
+    action_of,
     held,
 )
 from p2pdice.players.tactics import share
@@ -51,16 +51,16 @@ class Habits:
     """Less probable models are ignored."""
 
     def __init__(self) -> None:
-        self._logs = [log(chance) for chance in PRIOR]
-        self.weights: tuple[float, ...] = PRIOR
-        self.likely: tuple[tuple[Bidder, float], ...] = tuple(zip(BIDDERS, PRIOR, strict=True))
+        self._logs = [log(chance) for chance in PRIOR.values()]
+        self.weights: tuple[float, ...] = tuple(PRIOR.values())
+        self.likely: tuple[tuple[Bidder, float], ...] = tuple(PRIOR.items())
 
     def learn(self, decisions: Sequence[tuple[Held, Turn, Action]]) -> None:
         """Update the probabilities from the seat's decisions in a round, now that its hand is known."""
         logs = [self.MEMORY * value for value in self._logs]
         for held_, turn, action in decisions:
             anything = SLIP * ANYHOW.likelihood(held_, turn, action)
-            for index, bidder in enumerate(BIDDERS):
+            for index, bidder in enumerate(PRIOR):
                 logs[index] += log((1 - SLIP) * bidder.likelihood(held_, turn, action) + anything)
         top = max(logs)
         self._logs = [value - top for value in logs]
@@ -68,7 +68,7 @@ class Habits:
         total = sum(weights)
         self.weights = tuple(weight / total for weight in weights)
         self.likely = tuple(
-            (bidder, weight) for bidder, weight in zip(BIDDERS, self.weights, strict=True) if weight > self.LEAST
+            (bidder, weight) for bidder, weight in zip(PRIOR, self.weights, strict=True) if weight > self.LEAST
         )
 
 
@@ -316,7 +316,7 @@ class Thought:
 
     def choose(self, may_call: bool) -> Action:
         bids = self.view.state.bids
-        standing = bids[-1].quantity * 8 + bids[-1].face if bids else 0
+        standing = action_of(bids[-1]) if bids else 0
         turn = self.round.turn(self.me, standing, self.first, self.made, may_call)
         scores: dict[Action, float] = dict.fromkeys(self.candidates(turn), 0.0)
         if turn.may_call:

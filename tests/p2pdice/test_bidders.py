@@ -8,17 +8,31 @@ from hypothesis import strategies as st
 
 from p2pdice.counting import ONES_WILD
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.moves import Bid, Hand, Liar, Move, Rolled
+from p2pdice.moves import Bid, Exact, Hand, Liar, Rolled
 from p2pdice.players import CautiousPlayer, OddsPlayer, PressPlayer
-from p2pdice.players.bidders import BIDDERS, EXACT, LIAR, Action, Held, ImaginedRound, Presser, Safest, Turn, held
+from p2pdice.players.bidders import (
+    CAUTIOUS,
+    EXACT,
+    LIAR,
+    ODDS,
+    PRESS,
+    PRIOR,
+    Action,
+    Held,
+    ImaginedRound,
+    Presser,
+    Safest,
+    Turn,
+    action_of,
+    held,
+    move_of,
+)
 from p2pdice.players.playouts import Playout, Thought, World
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect, State
 from p2pdice.views import view
 
 from .scripted import random_play, roll
-
-CAUTIOUS, ODDS, PRESS = BIDDERS[:3]
 
 
 def turns(ruleset: Ruleset, seed: int) -> list[tuple[State, Hand, Turn, Held]]:
@@ -29,15 +43,11 @@ def turns(ruleset: Ruleset, seed: int) -> list[tuple[State, Hand, Turn, Held]]:
         if state.awaits is Expect.MOVE and state.phase == "bidding":
             round_ = ImaginedRound(ruleset, state.dice, state.live, state.palifico, state.round)
             first = state.bids[0].face if state.bids else 0
-            standing = state.bids[-1].quantity * 8 + state.bids[-1].face if state.bids else 0
+            standing = action_of(state.bids[-1]) if state.bids else 0
             turn = round_.turn(state.turn, standing, first, round_.made(state.bids))
             hand = roll(state.dice, rng)[state.turn]
             found.append((state, hand, turn, held(hand, round_.total, state.counting)))
     return found
-
-
-def action(move: Move) -> int:
-    return move.quantity * 8 + move.face if isinstance(move, Bid) else LIAR if isinstance(move, Liar) else EXACT
 
 
 def actions(turn: Turn) -> set[int]:
@@ -51,26 +61,27 @@ WITHOUT_MOTES = [name for name, rules in PRESETS.items() if not rules.motes]
 @pytest.mark.parametrize("name", WITHOUT_MOTES)
 def test_a_turn_has_the_legal_moves(name: str) -> None:
     for state, _, turn, _ in turns(PRESETS[name], 1):
-        legal = {action(move) for move in legal_moves(state)}
-        made = {action(Bid(bid.quantity, bid.face)) for bid in state.bids}
-        assert actions(turn) - made == legal
+        made = set(map(action_of, state.bids))
+        assert {move_of(each) for each in actions(turn) - made} == set(legal_moves(state))
 
 
 @pytest.mark.parametrize("name", ["classic", "perudo", "spot-on", "wildcard"])
 def test_models_of_house_bots_do_what_they_do(name: str) -> None:
     for state, hand, turn, had in turns(PRESETS[name], 2):
         seen = view(state, state.turn, hand)
-        assert CAUTIOUS.act(had, turn, 0.5) == action(CautiousPlayer(Random(1)).choose(seen))
-        assert PRESS.act(had, turn, 0.5) == action(PressPlayer(Random(1)).choose(seen))
+        assert move_of(CAUTIOUS.act(had, turn, 0.5)) == CautiousPlayer(Random(1)).choose(seen)
+        assert move_of(PRESS.act(had, turn, 0.5)) == PressPlayer(Random(1)).choose(seen)
         for seed in range(5):
-            assert ODDS.likelihood(had, turn, action(OddsPlayer(Random(seed)).choose(seen))) > 0
+            chosen = OddsPlayer(Random(seed)).choose(seen)
+            assert isinstance(chosen, Bid | Liar | Exact)
+            assert ODDS.likelihood(had, turn, action_of(chosen)) > 0
 
 
 @given(seed=st.integers(0, 999), name=st.sampled_from(["classic", "perudo", "joker"]))
 @settings(max_examples=5, deadline=None)
 def test_what_a_model_may_do_has_a_chance_of_one_in_all(seed: int, name: str) -> None:
     for _, _, turn, had in turns(PRESETS[name], seed)[:6]:
-        for bidder in BIDDERS:
+        for bidder in PRIOR:
             assert sum(bidder.likelihood(had, turn, each) for each in actions(turn)) == pytest.approx(1)
             for whim in (0.0, 0.1, 0.3, 0.6, 0.99):
                 assert bidder.likelihood(had, turn, bidder.act(had, turn, whim)) > 0
