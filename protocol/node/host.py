@@ -189,7 +189,8 @@ class Host:
             return
         with self._runtime.stopping_at_disk_errors():
             for identity in identities:
-                if identity in self.seated and self._proposal is not None:
+                is_awaited = self._proposal is not None or identity in self.ledgers.flawed()
+                if identity in self.seated and is_awaited:
                     self._attendance.fail(identity, is_barred=is_barred)
                     self._runtime.refuse(identity, RefuseCode.CLOSED, KEPT_FROM_FORMING)
                 self._give_away(identity)

@@ -351,6 +351,31 @@ async def test_a_purse_that_is_refused_while_matches_are_proposed_bars_its_owner
         await owner.node.join(line)
 
 
+async def test_guests_who_leave_while_their_purse_holds_a_match_up_have_failed(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each proposal D shows the host a longer purse of the last guest, who leaves; each comes with another key."""
+    monkeypatch.setattr(table_ledgers, "PATIENCE", 60)
+    line, host, (liar, honest) = await open_table(people, 4, "D", "C")
+    owners: list[Player] = []
+
+    def hand() -> None:
+        if owners[-1].node.identity.public in views.hosting(host).seated:
+            owner = owners[-1]
+            views.send(liar, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+
+    at_proposals(liar, hand)
+    for number in range(limits.FAILURES):
+        assert not host.told(MatchStarted)
+        owners.append(await people.sit(f"B{number}"))
+        views.hear_only(owners[-1], lambda _, frame: not isinstance(frame, ShowLedger))
+        await owners[-1].node.join(line)
+        await owners[-1].until_true(lambda: bool(views.ledgers(host).flawed()))
+        await owners[-1].node.close()
+    await host.until(MatchStarted)
+    assert not honest.told(TableClosed)
+
+
 def longer_by_one(purse: Purse) -> Purse:
     return purse.with_record(Record(secrets.token_bytes(16), 0, 0, 0, 0, 0))
 
