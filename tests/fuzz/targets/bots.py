@@ -52,7 +52,7 @@ def check(data: bytes) -> None:
 async def _play(data: bytes) -> None:
     faults: list[Fault] = []
 
-    async def start(_command: Sequence[str]) -> Said:
+    async def start(_command: Sequence[str], _log: object) -> Said:
         return Said(data)
 
     with patch.object(bots, "start_program", start):
