@@ -174,7 +174,9 @@ class Ballot:
             return Outcome.DUPLICATE
         if len(known) >= limits.IDS_PER_SLOT and not is_kept:
             others = (each.value for each in self.votes() if each.author != vote.author)
-            if vote.value is None or vote.value not in others or len(known) >= limits.SUPPORTED_PER_SLOT:
+            values = [each.value for each in known]
+            is_full = values.count(vote.value) >= limits.IDS_PER_SLOT or len(set(values)) >= limits.SUPPORTED_PER_SLOT
+            if vote.value is None or vote.value not in others or is_full:
                 return Outcome.SURPLUS
         is_late = vote.round < self.round - 1
         if is_late:
@@ -221,7 +223,8 @@ class Ballot:
             if number > counted.round:
                 later.setdefault((author, is_close), []).append(number)
         polkas = {(polka.round, polka.value) for polka in counted.kept}
-        backed = {polka.value for polka in counted.kept}
+        closed = (vote.value for vote in self.votes() if vote.is_close and vote.value is not None)
+        backed = {*closed, *(polka.value for polka in counted.kept)}  # a decision, too, may rest on old ABSENTs
         late = self._late.values()
         for slot in [slot for slot in self._votes if slot[0] not in (counted.round, counted.round - 1)]:
             number, author, is_close = slot

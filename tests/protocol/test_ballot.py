@@ -545,6 +545,28 @@ def test_a_third_close_is_taken_if_somebody_else_has_voted_for_its_value() -> No
     assert table.ballot.closed is not None
 
 
+def test_many_votes_for_one_value_leave_room_for_one_for_another() -> None:
+    """They may differ in the polka that they name."""
+    table, value = turn(), VoteValue(9, bytes(32), (b"",))
+    table.absents(table.value(0), 1)
+    for polka_round in range(-1, 11):
+        table.absents(table.value(0), 0, number=11, polka_round=polka_round)
+    table.absents(value, 2)
+    assert table.vote(Vote(table.play.root.tip, 0, False, 11, value, -1)) is Outcome.ADDED
+
+
+def test_an_absent_that_a_certificate_needs_is_not_displaced_by_votes_of_later_rounds() -> None:
+    """Half of those who stay in the game have voted for the value only with the vote of a round to come."""
+    table = Table(Play((Kind.MOVE, (3,)), base=range(7), live=range(4)), 0)
+    value = table.value(3)
+    table.absents(value._replace(entries=(bytes(32),)), 1, number=6)
+    table.absents(value._replace(entries=(bytes(32),)), 1, number=7)
+    for _ in range(2):  # a node asks again as long as others hold what it lacks
+        table.absents(value, 1, number=5)
+        table.closes(value, 2, 4, 5, 6)
+    assert table.ballot.closed is not None
+
+
 def test_what_closes_a_step_is_found_behind_more_branches_than_are_looked_at() -> None:
     """Liars sign further messages for the step, which come before the one that a branch was folded with."""
     authors = range(4)
