@@ -384,7 +384,9 @@ def _story(
     if board.state is not None and board.state.motes is not None and board.state.motes.soul is not None:
         lines.append(("Twin Soul", None, "", f"{board.state.motes.soul.name}."))
     signed = confirmation(over, has_leavers=board.has_leavers)
-    proof = [signed, f"Your copy proves it: {shown_path(over.transcript)}"]
+    path = shown_path(over.transcript)
+    copy = f"Your copy proves it: {path}" if over.match_id else f"Nobody signed this game: {path} proves nothing."
+    proof = [signed, copy]
     proof = [" ".join(proof)] if width(" ".join(proof)) <= columns else proof
     kept: list[_Line] = [("", None, "", part) for line in proof for part in broken(line, columns)]
     told = board.recap

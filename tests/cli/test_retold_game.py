@@ -13,6 +13,9 @@ from cli.arena.retold_game import RetoldGame, UnreadableGameError
 from cli.arena.tournament import Journal, described
 from cli.exits import ExitCode
 from cli.table.board import Board
+from cli.table.picture import picture
+from cli.table.scene import Scene
+from cli.table.theme import Theme
 from p2pdice.events import BidMade, MatchOver
 from p2pdice.rulesets import PRESETS
 from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, Notice
@@ -112,6 +115,15 @@ def test_a_replay_says_that_nobody_signed_it_and_claims_nothing(here: Run, file:
     first, *events = map(json.loads, here("replay", str(file), "--game", "1", "--json").stdout.splitlines())
     assert (first["type"], first["verdict"]) == ("Verdict", "unsigned")
     assert events[-1]["type"] == "MatchOver"
+
+
+def test_the_end_of_a_game_at_the_table_claims_no_proof() -> None:
+    board = Board()
+    for _, event in RetoldGame(Path("x"), game("odds", "odds")).tell():
+        board.take(event)
+    shown = " ".join(picture(board, Scene(), 120, 40, Theme()).text().split())
+    assert "Nobody signed this game: x proves nothing." in shown
+    assert "proves it" not in shown
 
 
 def test_a_report_says_that_nobody_signed_it_and_has_no_verifier(here: Run, file: Path, tmp_path: Path) -> None:
