@@ -310,7 +310,7 @@ def list_ratings(
         print(json.dumps({"bots": data, **counts}))
         return
     if not ratings:
-        say("There are no complete deals of such games.")
+        say("There are no complete deals of such games. Name the files that --out wrote, or play an arena first.")
         return
     rows = [
         (

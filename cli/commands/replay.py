@@ -215,10 +215,8 @@ def _game(path: Path, game: int | None) -> RetoldGame:
     try:
         return game_from(path, game)
     except NoGameError as error:
-        again = command_line("replay", path, "--game", "0")
-        raise Failure(
-            f"{shown_path(path)}: {sentence(str(error))}", hint=f"Give the number of a game: {again}"
-        ) from None
+        hint = "Give the number of a game, such as --game 0."
+        raise Failure(f"{shown_path(path)}: {sentence(str(error))}", hint=hint) from None
     except UnreadableGameError as error:
         which = "" if game is None else f", game {game}"
         raise Failure(f"{shown_path(path)}{which}: {sentence(escape(str(error)))}", code=ExitCode.ALTERED) from None
