@@ -114,7 +114,7 @@ class Game:
     def from_json(cls, data: dict[str, Any]) -> Game:
         """Return the game from parsed JSON that :meth:`to_json` has written.
 
-        :raises ValueError: if the data is anything else.
+        :raises ValueError: if the data is anything else. The message is safe to print.
         """
         try:
             game = cls(
@@ -127,8 +127,8 @@ class Game:
                 tuple(dict(line) for line in data["lines"]),
             )
             described = [tuple(dict(each)[name] for name in SeatFault._fields) for each in data["described"]]
-        except (AttributeError, KeyError, OverflowError, TypeError) as error:
-            raise ValueError(f"this is not a game of an arena: {error}") from None
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            raise ValueError("this is not a game of an arena: it lacks a key, or has one of another type") from None
         seats = list(range(len(game.faults)))
         if not all(game.places) or sorted(seat for place in game.places for seat in place) != seats:
             raise ValueError("this is not a game of an arena: its places are not those of its seats")

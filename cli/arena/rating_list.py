@@ -6,7 +6,6 @@ that is given twice, or a copy of it, no more certain than once.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
@@ -16,25 +15,17 @@ from typing import Any, Final, NamedTuple
 from cli.arena.bounds import quantile_of
 from cli.arena.fixtures import Entrant
 from cli.arena.game import Game
+from cli.arena.game_file import LONGEST_BOT, FiledGame, reading
 from cli.arena.ratings import Rating, rate
 from cli.arena.scores import POINTS, Deal, Deals
 from cli.arena.standings import CONFIDENCE
-from cli.render import escape, shown_path
-from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
-from protocol.files import open_outside
+from cli.foreign_text import read_object
+from cli.render import escape
 
 MOST_GAMES: Final = 1_000_000
 """Maximum number of games. Their results take about 250 bytes each."""
 MOST_BOTS: Final = 100
 """Maximum number of bots. The time for their ratings grows with the cube of it."""
-LONGEST_LINE: Final = 1 << 20
-"""Bytes. A game takes about four thousand, and a few hundred thousand if bots fail in every move."""
-_LONGEST_BOT: Final = 4_096
-"""Characters."""
-
-
-class RatingListError(ValueError):
-    """The files cannot be listed. The message is a clause about one file, safe to print."""
 
 
 class ListedBot(NamedTuple):
@@ -78,44 +69,33 @@ class RatingList:
         """Deals by a hash of the seed of their dice."""
 
     def read(self, path: Path) -> None:
-        """Add the games of a file. An incomplete last line, which a killed arena leaves, is ignored.
+        """Add the games of a file.
 
-        :raises RatingListError: if it is not a file of games, or there are too many games or bots.
+        :raises GameFileError: if it is not a file of games, or there are too many games or bots.
         :raises OSError: if it cannot be read, or is no regular file.
         """
         arena = _Arena({})
-        with open_outside(path) as file:
-            number = 0
-            while line := file.readline(LONGEST_LINE + 1):
-                number += 1
-                if not line.endswith(b"\n"):
-                    if len(line) > LONGEST_LINE:
-                        raise RatingListError(f"line {number} of {shown_path(path)} is too long")
-                    break
-                try:
-                    data = json.loads(line)
-                    if isinstance(data, dict) and data.get("type") == "arena":
-                        self.incomplete += arena.left
-                        arena = _Arena(data)
-                    else:
-                        self._add(arena, data)
-                except RatingListError as error:
-                    raise RatingListError(f"line {number} of {shown_path(path)}: {error}") from None
-                except (ValueError, RecursionError):
-                    raise RatingListError(f"line {number} of {shown_path(path)} is not a game of an arena") from None
+        with reading(path) as lines:
+            for line in lines:
+                data = read_object(line)
+                if data.get("type") == "arena":
+                    self.incomplete += arena.left
+                    arena = _Arena(data)
+                else:
+                    self._add(arena, FiledGame.from_json(data))
         self.incomplete += arena.left
 
-    def _add(self, arena: _Arena, data: object) -> None:
-        game, texts, seed = _game(data)
+    def _add(self, arena: _Arena, filed: FiledGame) -> None:
+        game, texts = filed.game, filed.bots
         if self.games == MOST_GAMES:
-            raise RatingListError(f"there are more than {MOST_GAMES:,} games")
+            raise ValueError(f"there are more than {MOST_GAMES:,} games")
         self.games += 1
         if (self._rules and game.rules not in self._rules) or (self._sizes and len(texts) not in self._sizes):
             return
         bots = [self._bots.setdefault(arena.bot(text), len(self._bots)) for text in texts]
         if len(self._bots) > MOST_BOTS:
-            raise RatingListError(f"there are more than {MOST_BOTS} bots")
-        luck = blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            raise ValueError(f"there are more than {MOST_BOTS} bots")
+        luck = blake2b(filed.seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if deal := arena.add(luck, bots, game):
             self._lucks[luck].append(deal)
 
@@ -153,7 +133,7 @@ class _Arena:
     """
 
     def __init__(self, heading: dict[str, Any]) -> None:
-        self._program, self._folder = (str(heading.get(key, ""))[:_LONGEST_BOT] for key in ("p2pdice", "folder"))
+        self._program, self._folder = (str(heading.get(key, ""))[:LONGEST_BOT] for key in ("p2pdice", "folder"))
         bots, versions = (each if isinstance(each := heading.get(key), list) else [] for key in ("bots", "versions"))
         self._versions = {str(bot): str(version)[:12] for bot, version in zip(bots, versions, strict=False)}
         self._numbers: set[int] = set()
@@ -174,31 +154,15 @@ class _Arena:
     def add(self, luck: bytes, bots: Sequence[int], game: Game) -> Deal | None:
         """Add a game, with its bots by seat; return its deal, if that is complete now."""
         if game.number in self._numbers:
-            raise RatingListError(f"game {game.number} is there twice")
+            raise ValueError(f"game {game.number} is there twice")
         self._numbers.add(game.number)
         table = sorted(bots), game.rules
         if self._tables.setdefault(luck, table) != table:
-            raise RatingListError(f"game {game.number} has the seed of games at another table")
+            raise ValueError(f"game {game.number} has the seed of games at another table")
         deal = self._deals.add(luck, bots, game)
         if deal is not None:
             del self._tables[luck]
         return deal
-
-
-def _game(data: object) -> tuple[Game, list[str], str]:
-    """Return a game, its bots by seat, and the seed of its dice.
-
-    :raises ValueError: if the data is anything else.
-    """
-    if not isinstance(data, dict):
-        raise ValueError("this is not an object")
-    game = Game.from_json({**data, "lines": (), "described": ()})
-    bots, seed = data.get("bots"), data.get("seed")
-    if not isinstance(bots, list) or not all(isinstance(bot, str) and len(bot) <= _LONGEST_BOT for bot in bots):
-        raise ValueError("its bots are not named")
-    if not isinstance(seed, str) or not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or len(bots) != len(game.faults):
-        raise ValueError("its seats are not those of its bots")
-    return game, bots, seed
 
 
 def names(listed: Sequence[ListedRating]) -> list[str]:

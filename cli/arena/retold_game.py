@@ -1,35 +1,30 @@
 """A game of an arena, shown again from a line of its file. Nobody signed it, so it proves nothing.
 
-The file may come from anybody. A line is bounded in size, and played again by the engine before any of it is shown.
+The file may come from anybody. The game is played again by the engine before any of it is shown.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from cli.arena.fixtures import bot_label
-from cli.arena.game import Game, SeatFault
+from cli.arena.game import SeatFault
+from cli.arena.game_file import FiledGame, reading
 from cli.bots.faults import instead
 from cli.bots.referee import Referee
+from cli.foreign_text import read_object
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Hand
 from p2pdice.rulesets import Ruleset
-from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, Expect, State
+from p2pdice.state import Expect, State
 from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, MatchStarted, NodeEvent, Notice, PlayerInfo
-from protocol.files import open_outside
 from protocol.match.replay import ClosedStep, Moment
 
-LARGEST_LINE: Final = 16 * 1024 * 1024
-"""Bytes: far more than the longest game takes."""
-_MARK: Final = b'{"type":"game",'
-_HEADING: Final = b'{"type":"arena",'
 
-
-class NoGameError(ValueError):
+class NoGameError(Exception):
     """There is no such game. The message is a clause about the file, unescaped."""
 
 
@@ -39,7 +34,7 @@ class UnreadableGameError(ValueError):
 
 def is_arena(data: bytes) -> bool:
     """Return whether a file that begins with these bytes is that of an arena, or of some of its games."""
-    return data.startswith((_MARK, _HEADING))
+    return data.startswith((b'{"type":"game",', b'{"type":"arena",'))
 
 
 def game_from(path: Path, number: int | None) -> RetoldGame:
@@ -47,54 +42,42 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
 
     :param number: None for the only game in the file.
     :raises NoGameError: if there is no such game, or ``number`` is None and there are several.
+    :raises GameFileError: if a line before the game is none of such a file.
     :raises UnreadableGameError: if the game cannot be shown.
     :raises OSError: if the file cannot be read, or is no regular file.
     """
-    found: RetoldGame | None = None
-    with open_outside(path) as file:
-        while line := file.readline(LARGEST_LINE + 1):
-            if not line.startswith(_MARK):
+    found: FiledGame | None = None
+    with reading(path) as lines:
+        for line in lines:
+            if number is not None and b"%d" % number not in line:
+                continue  # a file can have a million games, which take minutes to parse
+            data = read_object(line)
+            if data.get("type") == "arena" or number not in (None, data.get("number")):
                 continue
-            if number is None:
-                if found is not None:
-                    raise NoGameError("it has several games")
-                found = RetoldGame(path, _read(line))
-            elif line.startswith(b'"number":%d,' % number, len(_MARK)):
-                return RetoldGame(path, _read(line))
+            if found is not None:
+                raise NoGameError("it has several games")
+            found = FiledGame.from_json(data)
+            if number is not None:
+                break
     if found is None:
         raise NoGameError("it has no game" if number is None else f"it has no game {number}")
-    return found
-
-
-def _read(line: bytes) -> dict[str, Any]:
-    if len(line) > LARGEST_LINE:
-        raise UnreadableGameError("its line is too long")
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        raise UnreadableGameError("its line is incomplete") from None
-    assert isinstance(data, dict)  # it begins with a brace
-    return data
+    return RetoldGame(path, found)
 
 
 class RetoldGame:
     """One game of an arena, played again: a :class:`cli.text.retelling.Retelling`.
 
-    :param data: the parsed line of the file.
     :raises UnreadableGameError: if it is not a game by the rules.
     """
 
     verdict: Final = None
     """There is none, because nobody signed the game."""
 
-    def __init__(self, path: Path, data: dict[str, Any]) -> None:
+    def __init__(self, path: Path, filed: FiledGame) -> None:
         self.path = path
+        game, bots = filed.game, filed.bots
         try:
-            game = Game.from_json(data)
-            self._ruleset = Ruleset.from_options(dict(data["options"]).items())
-            bots, seed = [str(bot) for bot in data["bots"]], str(data["seed"])
-            if len(bots) != len(game.faults) or not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS:
-                raise UnreadableGameError("it does not name its bots")
+            self._ruleset = Ruleset.from_options(filed.options.items())
             if not 0 <= game.leader < len(bots):
                 raise UnreadableGameError("nobody sits where it begins")
             if not game.lines:
@@ -111,7 +94,7 @@ class RetoldGame:
         self._last = referee.state
         self._faults = game.described
         self.number = game.number
-        self.seed = seed
+        self.seed = filed.seed
         """The seed of its dice."""
         self.rules = self._ruleset.name or game.rules
         self.players = tuple(PlayerInfo(bot_label(bot), f"seat {seat}") for seat, bot in enumerate(bots))

@@ -6,7 +6,6 @@ line. A resumed arena takes the complete lines, and plays the missing games.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -19,8 +18,10 @@ from typing import Any, Final, NamedTuple
 from cli.arena.fault_list import FaultList
 from cli.arena.fixtures import Fixture, fixture_at, fixtures, one_deal, seated
 from cli.arena.game import Game, Plan, luck
+from cli.arena.game_file import FiledGame, reading
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
+from cli.foreign_text import read_object, write_object
 from cli.render import listing, shown_path
 from p2pdice.version import VERSION as PROGRAM
 from protocol.files import check_own
@@ -92,12 +93,8 @@ def _result(game: Game) -> Game:
 VERSION: Final = 1
 
 
-class JournalError(Exception):
-    """The file does not belong to this arena. The message can be printed as it is."""
-
-
-class ChangedBotError(JournalError):
-    """The file belongs to this arena, but other versions of its bots have played."""
+class ChangedBotError(Exception):
+    """The file belongs to this arena, but other versions of its bots have played. The message is safe to print."""
 
 
 class JournalInUseError(Exception):
@@ -127,15 +124,11 @@ def heading(plan: Plan) -> dict[str, Any]:
     }
 
 
-def described(plan: Plan, fixture: Fixture, game: Game) -> dict[str, Any]:
-    """Return a game as data for JSON that can be read without the heading: who sat where, the rules, and the seed."""
+def filed(plan: Plan, fixture: Fixture, game: Game) -> FiledGame:
+    """Return a game with who sat where, its rules, and its seed."""
     entrants = seated(plan.tables[fixture.table], fixture.rotation)
-    return {
-        **game.to_json(),
-        "bots": [plan.entrants[entrant].text for entrant in entrants],
-        "options": dict(plan.rulesets[fixture.table].options()),
-        "seed": luck(plan, fixture),
-    }
+    bots = tuple(plan.entrants[entrant].text for entrant in entrants)
+    return FiledGame(game, bots, dict(plan.rulesets[fixture.table].options()), luck(plan, fixture))
 
 
 def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
@@ -146,7 +139,7 @@ def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
 
     :raises OSError: if the file exists, but is not the owner's own.
     """
-    name = sha256(_line({**heading(plan), "versions": []})).hexdigest()[:12]
+    name = sha256(write_object({**heading(plan), "versions": []})).hexdigest()[:12]
     latest = max((int(path.stem.partition("-")[2]) for path in folder.glob(f"{name}-*.ndjson")), default=0)
     path = folder / f"{name}-{max(1, latest) if is_resumed else latest + 1}.ndjson"
     check_own(path)
@@ -157,7 +150,8 @@ class Journal:
     """The file of the games that were played.
 
     :param is_resumed: read the games from the file, if it exists; otherwise the file must not exist.
-    :raises JournalError: if the file to be resumed is not one of this arena.
+    :raises GameFileError: if the file to be resumed is not one of this arena.
+    :raises ChangedBotError: if it is, but other versions of its bots have played.
     :raises JournalInUseError: if another arena is writing to it.
     :raises FileExistsError: if the file exists, but is not to be resumed.
     :raises OSError: if it cannot be read or written.
@@ -170,12 +164,12 @@ class Journal:
         """The faults described in all games, those of the file included."""
         self._plan = plan
         self._order = one_deal(plan.tables)
-        begun = _line(heading(plan))
+        begun = write_object(heading(plan))
         path = path.resolve()  # the lock must be beside the file, not beside a link to it
         self._held = _hold(path)
         try:
             is_there = is_resumed and path.exists()
-            whole = self._read(path, begun, plan) if is_there else 0
+            whole = self._read(path, begun) if is_there else 0
             self._file = path.open("r+b" if is_there else "xb")
         except BaseException:
             self._held.close()
@@ -199,56 +193,42 @@ class Journal:
         """Append games to the file."""
         for game in games:
             fixture = fixture_at(self._order, game.number)
-            self._file.write(_line(described(self._plan, fixture, game)))
+            self._file.write(write_object(filed(self._plan, fixture, game).to_json()))
             self._note(fixture, game)
         self._file.flush()
 
     def _note(self, fixture: Fixture, game: Game) -> None:
         self.faults.add(game, seated(self._plan.tables[fixture.table], fixture.rotation))
 
-    def _read(self, path: Path, begun: bytes, plan: Plan) -> int:
+    def _read(self, path: Path, begun: bytes) -> int:
         """Read the games from the complete lines; return the size of these lines in bytes."""
-        with path.open("rb") as file:
-            first = file.readline(2 * len(begun))
-            if first != begun:
-                if begun.startswith(first):  # the arena was killed while writing it
-                    return 0
-                if changed := _changed(first, plan):
-                    raise ChangedBotError(f"{changed} since the games in {shown_path(path)} were played")
-                raise JournalError(f"{shown_path(path)} is the file of another arena, or of none")
-            whole = len(first)
-            for line in file:
-                if not line.endswith(b"\n"):  # the arena was killed while writing it
-                    break
-                try:
-                    fixture, game = self._game(json.loads(line))
-                    self._note(fixture, game)
-                    self.games.append(_result(game))
-                except (ValueError, RecursionError):
-                    raise JournalError(f"{shown_path(path)} has a line that is not a game of this arena") from None
-                whole += len(line)
-        return whole
+        with reading(path) as lines:
+            for line in lines:
+                if lines.number > 1:
+                    self._resume(FiledGame.from_json(read_object(line)).game)
+                elif line != begun:
+                    if changed := _changed(read_object(line), self._plan):
+                        raise ChangedBotError(f"{changed} since the games in {shown_path(path)} were played")
+                    raise ValueError("this is not the heading of this arena")
+            if not lines.size and not begun.startswith(path.read_bytes()):  # else the arena was killed while writing it
+                raise ValueError("this is not the heading of this arena")
+        return lines.size
 
-    def _game(self, data: object) -> tuple[Fixture, Game]:
-        if not isinstance(data, dict):
-            raise ValueError("this is not an object")
-        game = Game.from_json({**data, "lines": ()})
+    def _resume(self, game: Game) -> None:
         fixture = fixture_at(self._order, game.number)
         table = self._plan.tables[fixture.table]
         if game.number < 0 or game.rules != table.rules or len(game.faults) != len(table.seats):
-            raise ValueError(f"game {game.number} is played at another table")
-        return fixture, game
+            raise ValueError("this is a game of another arena")
+        self._note(fixture, game)
+        self.games.append(_result(game))
 
 
-def _changed(first: bytes, plan: Plan) -> str:
+def _changed(found: dict[str, Any], plan: Plan) -> str:
     """Return which bots have changed, if nothing else differs between a file's heading and this arena's."""
-    wanted = heading(plan)
-    try:
-        found = json.loads(first)
-        versions = found["versions"]
-        if {**found, "versions": wanted["versions"]} != wanted or len(versions) != len(plan.entrants):
-            return ""
-    except (KeyError, TypeError, ValueError, RecursionError):
+    wanted, versions = heading(plan), found.get("versions")
+    if {**found, "versions": wanted["versions"]} != wanted or not isinstance(versions, list):
+        return ""
+    if len(versions) != len(plan.entrants):
         return ""
     pairs = zip(plan.entrants, versions, strict=True)
     names = list(dict.fromkeys(entrant.name for entrant, version in pairs if entrant.version != version))
@@ -261,7 +241,3 @@ def _hold(path: Path) -> Connection:
         return hold_file(path)
     except HomeInUseError:
         raise JournalInUseError(f"{shown_path(path)} is in use by another arena") from None
-
-
-def _line(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, separators=(",", ":")).encode() + b"\n"

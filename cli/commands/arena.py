@@ -22,11 +22,12 @@ from typer.core import TyperGroup
 
 from cli.arena.fixtures import gauntlet, named, round_robin
 from cli.arena.game import Plan
+from cli.arena.game_file import GameFileError
 from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
-from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList, RatingListError, names
+from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList, names
 from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
-from cli.arena.tournament import ChangedBotError, Journal, JournalError, JournalInUseError, kept, run
+from cli.arena.tournament import ChangedBotError, Journal, JournalInUseError, kept, run
 from cli.bots.bot_seat import introduced
 from cli.bots.faults import trace_lines, trace_of
 from cli.bots.player_class import EntrantError
@@ -229,9 +230,9 @@ def play(
             journal = stack.enter_context(Journal(path, plan, is_resumed=resume))
         except ChangedBotError as wrong:
             raise Failure(f"{wrong}.", hint="Begin a new arena, without --resume. The old games are kept.") from None
-        except JournalError as wrong:
+        except GameFileError as wrong:
             same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
-            raise Failure(f"{wrong}.", hint=f"Repeat the original arguments, {same}.") from None
+            raise Failure(sentence(str(wrong)), hint=f"Repeat the original arguments, {same}.") from None
         except JournalInUseError as wrong:
             raise Failure(f"{wrong}.", hint="Wait until it ends, or name another file: --out") from None
         executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)
@@ -289,7 +290,7 @@ def list_ratings(
     for path in paths:
         try:
             listed.read(path)
-        except RatingListError as error:
+        except GameFileError as error:
             raise Failure(sentence(str(error))) from None
         except OSError as error:
             raise Failure(f"{shown_path(path)} cannot be read: {escape(error.strerror or str(error))}.") from None

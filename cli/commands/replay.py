@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from cli.arena.game_file import GameFileError
 from cli.arena.retold_game import NoGameError, RetoldGame, UnreadableGameError, game_from, is_arena
 from cli.commands.judging import named_transcript, read_transcript
 from cli.commands.verify import CODES, FileVerdict, describe, headline
@@ -217,6 +218,8 @@ def _game(path: Path, game: int | None) -> RetoldGame:
     except NoGameError as error:
         hint = "Give the number of a game, such as --game 0."
         raise Failure(f"{shown_path(path)}: {sentence(str(error))}", hint=hint) from None
+    except GameFileError as error:
+        raise Failure(sentence(str(error)), code=ExitCode.ALTERED) from None
     except UnreadableGameError as error:
         which = "" if game is None else f", game {game}"
         raise Failure(f"{shown_path(path)}{which}: {sentence(escape(str(error)))}", code=ExitCode.ALTERED) from None

@@ -1,0 +1,136 @@
+"""Whatever the file of an arena contains, all who read it refuse the same lines, and name the first of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.arena import game_file
+from cli.arena.game import Game
+from cli.arena.game_file import FiledGame, GameFileError
+from cli.arena.rating_list import RatingList
+from cli.arena.retold_game import NoGameError, game_from
+from cli.arena.tournament import Journal, filed
+from tests.cli.test_arena import plan, played, text
+
+ARENA = plan("odds", "odds", games=4)
+GAMES: list[Game] = []
+FAULT = {"seat": 0, "line": 0, "kind": "late", "reason": "", "played": "", "trace": ""}
+
+
+def line(fixture: int, **change: Any) -> dict[str, Any]:
+    if not GAMES:
+        GAMES.extend(played(ARENA))
+    data: dict[str, Any] = json.loads(json.dumps(filed(ARENA, text(ARENA, fixture), GAMES[fixture]).to_json()))
+    return {key: value for key, value in (data | change).items() if value is not DROPPED}
+
+
+DROPPED = object()
+
+
+def resume(path: Path) -> None:
+    with Journal(path, ARENA, is_resumed=True):
+        pass
+
+
+def rate(path: Path) -> None:
+    RatingList().read(path)
+
+
+def show(path: Path) -> None:
+    game_from(path, None)
+
+
+READERS = pytest.mark.parametrize("read", [resume, rate, show], ids=["resumed", "rated", "shown"])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Journal(tmp_path / "games", ARENA, is_resumed=False):
+        pass
+    return tmp_path / "games"
+
+
+@READERS
+@pytest.mark.parametrize(
+    "garbage", ["[]", "{", "[" * 100_000, '"\\ud800"', "1e999", "\x00", '{"a": NaN}', '{"a": 1, "a": 2}', ""],
+    ids=lambda garbage: garbage[:9],
+)  # fmt: skip
+def test_a_line_that_is_no_json_object_is_refused(path: Path, read: Callable[[Path], None], garbage: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{garbage}\n{json.dumps(line(0))}\n")
+    before = path.read_bytes()
+    with pytest.raises(GameFileError, match=r"^line 2 of .*: "):
+        read(path)
+    assert path.read_bytes() == before
+
+
+@READERS
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({key: DROPPED} for key in ("bots", "options", "lines", "leader", "places", "described", "seed", "ms")),
+        {"number": "x"}, {"places": [[0], [7]]}, {"places": [[], [0, 1]]}, {"places": [[0, 1], [1]]},
+        {"places": [[0], [1], [2]]}, {"faults": [{"late": "x"}, {}]}, {"faults": [[], {}]}, {"faults": [{}]},
+        {"ms": [[]]}, {"ms": [[1e308], []]}, {"ms": [[-1], []]}, {"faults": [{"\x1b[2J": 1}, {}]},
+        {"faults": [{"late": -3}, {}]}, {"faults": [{"late": 10**4200}, {}]}, {"faults": [{"late": 1.5}, {}]},
+        {"described": [{}]}, {"described": [FAULT | {"seat": 2}]}, {"described": [FAULT | {"trace": "x" * 9_000}]},
+        {"described": [FAULT | {"kind": "\x1b[2J"}]}, {"described": [FAULT | {"line": -1}]},
+        {"described": [FAULT | {"reason": 1}]}, {"described": [FAULT] * 99}, {"described": [FAULT | {"reason": []}]},
+        {"described": [FAULT | dict.fromkeys(("reason", "trace"), "x" * 999)]}, {"described": 1},
+        {"lines": [[1]]}, {"bots": ["odds"]}, {"bots": ["odds", 1]}, {"bots": ["x" * 5_000, "odds"]},
+        {"bots": ["odds"] * 3}, {"seed": 1}, {"options": []},
+    ],
+    ids=lambda change: str(change)[:30],
+)  # fmt: skip
+def test_a_line_that_is_no_game_is_refused(path: Path, read: Callable[[Path], None], change: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(line(0, **change))}\n")
+    before = path.read_bytes()
+    with pytest.raises(GameFileError, match=r"^line 2 of .*: ") as refused:
+        read(path)
+    assert str(refused.value).isprintable()
+    assert path.read_bytes() == before
+
+
+@READERS
+def test_a_line_without_an_end_is_not_read_into_memory(
+    path: Path, read: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(game_file, "LONGEST_LINE", 10_000)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(" " * 10_000)
+    with pytest.raises(GameFileError, match=r"^line 2 of .*: the line is too long$"):
+        read(path)
+
+
+@READERS
+def test_an_incomplete_last_line_is_ignored(path: Path, read: Callable[[Path], None]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(line(0))}\n{json.dumps(line(1))}")
+    read(path)
+    with pytest.raises(NoGameError):
+        game_from(path, 1)
+
+
+def test_the_longest_game_of_a_bot_that_only_fails_has_room() -> None:
+    faults = [FAULT | {"seat": seat, "reason": "\U0001f3b2" * 301, "trace": "\U0001f3b2" * 4_000} for seat in range(10)]
+    ten: dict[str, Any] = {
+        "number": 0, "rules": "classic", "leader": 0, "places": [list(range(10))], "faults": [{"late": 9}] * 10,
+        "ms": [[1.5] * 2_000] * 10, "lines": [{"seat": 9, "do": "50x6"}] * 20_000, "described": faults * 8,
+        "bots": ["odds"] * 10, "options": {}, "seed": "1",
+    }  # fmt: skip
+    assert FiledGame.from_json(ten)
+    assert len(json.dumps(ten)) < game_file.LONGEST_LINE
+
+
+@pytest.mark.parametrize("whole", [b"not an arena", b'{"type":"game"}\n', b"{}\n"])
+def test_a_file_that_is_not_of_this_arena_is_not_written_over(tmp_path: Path, whole: bytes) -> None:
+    (tmp_path / "other").write_bytes(whole)
+    with pytest.raises(GameFileError, match=r"^line 1 of .*: this is not the heading of this arena$"):
+        resume(tmp_path / "other")
+    assert (tmp_path / "other").read_bytes() == whole
