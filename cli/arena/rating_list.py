@@ -16,8 +16,7 @@ from cli.arena.bounds import quantile_of
 from cli.arena.fixtures import Entrant
 from cli.arena.game import Game
 from cli.arena.game_file import LONGEST_BOT, FiledGame, reading
-from cli.arena.ratings import Rating, rate
-from cli.arena.scores import POINTS, Deal, Deals
+from cli.arena.ratings import Deal, Deals, Rating, rate
 from cli.arena.standings import CONFIDENCE
 from cli.foreign_text import read_object
 from cli.render import escape
@@ -42,12 +41,6 @@ class ListedRating(NamedTuple):
 
     bot: ListedBot
     rating: Rating
-    games: int
-    """Seats taken, in complete deals."""
-    won: float
-    """Victories; a shared one counts in part."""
-    fair: float
-    """Expected victories if all were alike."""
 
 
 class RatingList:
@@ -101,16 +94,8 @@ class RatingList:
 
     def ratings(self) -> list[ListedRating]:
         """Return the bots in complete deals, the best first. The order of files and of games does not matter."""
-        results: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for deals in self._lucks.values():
-            for deal in deals:
-                games = sum(score.seats for score in deal)
-                for score in deal:
-                    own = results[score.entrant]
-                    own[0] += games * score.seats
-                    own[1] += score.points
-                    own[2] += POINTS * score.seats  # a deal has a game for each seat
-        bots = sorted(bot for bot, index in self._bots.items() if index in results)
+        counted = {score.entrant for deals in self._lucks.values() for deal in deals for score in deal}
+        bots = sorted(bot for bot, index in self._bots.items() if index in counted)
         if not bots:
             return []
         places = {self._bots[bot]: place for place, bot in enumerate(bots)}
@@ -118,11 +103,7 @@ class RatingList:
             [tuple(sorted(score._replace(entrant=places[score.entrant]) for score in deal)) for deal in deals]
             for deals in self._lucks.values()
         )
-        listed = [
-            ListedRating(bot, rating, games, won / POINTS, fair / POINTS)
-            for bot, rating in zip(bots, rate(lucks, len(bots), quantile_of(CONFIDENCE)), strict=True)
-            for games, won, fair in [results[self._bots[bot]]]
-        ]
+        listed = map(ListedRating, bots, rate(lucks, len(bots), quantile_of(CONFIDENCE)))
         return sorted(listed, key=lambda each: (-each.rating.over_mean.elo, each.bot))
 
 

@@ -1,4 +1,6 @@
-"""Ratings from all games at once, and how certain they are.
+"""Scores of deals, and ratings from all of them at once, and how certain these are.
+
+A deal is all games of a table that have the same dice. They are not independent, so together they are one observation.
 
 A victory is what a game is played for, so the model is about victories only: an entrant of strength w wins a game with
 probability w divided by the sum of the strengths at the table. With two seats this is the model of Bradley and Terry
@@ -19,12 +21,12 @@ sandwich estimator of Huber (1967) and White (1982), and games with the same dic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import exp, log, sqrt
+from math import exp, lcm, log, sqrt
 from typing import Final, NamedTuple
 
-from cli.arena.scores import POINTS, Deal
+from cli.arena.game import Game
 
 ELO: Final = 400 / log(10)
 """Rating points for a strength of e times another: 400 points are odds of ten to one between two (Elo 1978)."""
@@ -34,6 +36,60 @@ _ENOUGH: Final = 1e-16
 """Gain of a step in the logarithm of the likelihood, per game, at which the fit ends."""
 _STEPS: Final = 200
 """Maximum number of steps. Newton's method takes about ten."""
+
+
+POINTS: Final = lcm(*range(1, 11))
+"""Points for a victory. Up to ten winners share them exactly, so sums do not depend on the order of the games."""
+
+
+class Score(NamedTuple):
+    """What an entrant has won in one deal."""
+
+    entrant: int
+    seats: int
+    """Its seats in each game."""
+    points: int
+    """Its points in all games of the deal."""
+
+
+Deal = tuple[Score, ...]
+"""The result of a deal, by entrant. It has as many games as the table has seats."""
+
+
+def share(deal: Deal, entrant: int) -> float:
+    """Return the share of the games of a deal that an entrant at its table has won, from 0 to 1."""
+    points = next(score.points for score in deal if score.entrant == entrant)
+    return points / (POINTS * sum(score.seats for score in deal))
+
+
+class Deals:
+    """Puts the games of each deal together. They may come in any order, but each only once."""
+
+    def __init__(self) -> None:
+        self._begun: dict[Hashable, list[tuple[int, ...]]] = {}
+        """The points by entrant of each game, by deal, of deals that are not complete."""
+
+    @property
+    def left(self) -> int:
+        """The number of games in deals that are not complete."""
+        return sum(map(len, self._begun.values()))
+
+    def add(self, deal: Hashable, seats: Sequence[int], game: Game) -> Deal | None:
+        """Add a game; return the result of its deal if this was the last game of the deal.
+
+        :param deal: equal for the games of a deal, and different for those of others.
+        :param seats: the entrants by seat: the same ones in each game of a deal.
+        """
+        entrants = sorted(set(seats))
+        each = POINTS // len(game.winners)
+        won = [seats[seat] for seat in game.winners]
+        games = self._begun.setdefault(deal, [])
+        games.append(tuple(each * won.count(entrant) for entrant in entrants))
+        if len(games) < len(seats):
+            return None
+        del self._begun[deal]
+        points = map(sum, zip(*games, strict=True))
+        return tuple(Score(entrant, seats.count(entrant), own) for entrant, own in zip(entrants, points, strict=True))
 
 
 class Difference(NamedTuple):
@@ -48,12 +104,17 @@ class Difference(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """An entrant's strength."""
+    """An entrant's strength, and its results in complete deals."""
 
     over_mean: Difference
     """Compared with the mean of all entrants."""
     lead: Difference | None
     """Compared with the entrant rated next below; None for the last one. Entrants with equal ratings are in order."""
+    games: int
+    """Seats taken: a game counts twice for an entrant with two seats."""
+    points: int
+    fair_points: int
+    """Expected points if all were alike."""
 
     def to_json(self) -> dict[str, float | None]:
         """Return the rating as data for JSON."""
@@ -62,7 +123,21 @@ class Rating(NamedTuple):
             "uncertainty": round(self.over_mean.uncertainty, 3),
             "lead": round(self.lead.elo, 3) if self.lead else None,
             "lead_uncertainty": round(self.lead.uncertainty, 3) if self.lead else None,
+            "games": self.games,
+            "wins": round(self.points / POINTS, 3),
+            "fair_wins": round(self.fair_points / POINTS, 3),
         }
+
+    def cells(self) -> list[str]:
+        """Return the cells of a table under :data:`HEADS`."""
+        won, fair = (
+            f"{100 * points / (POINTS * self.games):.1f}" if self.games else "-"
+            for points in (self.points, self.fair_points)
+        )
+        return [str(self.over_mean), str(self.lead or "-"), str(self.games), won, fair]
+
+
+HEADS: Final = ("rating", "lead", "games", "won %", "fair %")
 
 
 def rate(lucks: Iterable[Sequence[Deal]], entrants: int, quantile: float) -> list[Rating]:
@@ -75,11 +150,16 @@ def rate(lucks: Iterable[Sequence[Deal]], entrants: int, quantile: float) -> lis
     clusters = [(deals, counted[deals]) for deals in sorted(counted)]
     tables: Counter[_Seats] = Counter()
     points: Counter[int] = Counter()
+    fair: Counter[int] = Counter()
+    games: Counter[int] = Counter()
     for deals, count in clusters:
         for deal in deals:
             tables[_seats(deal)] += count
+            size = sum(score.seats for score in deal)
             for score in deal:
                 points[score.entrant] += count * score.points
+                fair[score.entrant] += count * POINTS * score.seats  # a deal has a game for each seat
+                games[score.entrant] += count * size * score.seats
     fit = _Fit(tables, [points[entrant] / POINTS for entrant in range(entrants)])
     errors = _Errors(fit, clusters)
     equal = [1 / entrants] * entrants
@@ -95,6 +175,9 @@ def rate(lucks: Iterable[Sequence[Deal]], entrants: int, quantile: float) -> lis
         Rating(
             difference(own[entrant], equal),
             difference(own[entrant], own[below[entrant]]) if entrant in below else None,
+            games[entrant],
+            points[entrant],
+            fair[entrant],
         )
         for entrant in range(entrants)
     ]

@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from cli.arena.bounds import ConfidenceSequence, Interval, interval, quantile_at_any_time, quantile_of
 from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
 from cli.arena.game import Game, Plan
-from cli.arena.ratings import ELO, Rating, rate
-from cli.arena.scores import Deal, Deals, share
+from cli.arena.ratings import ELO, HEADS, Deal, Deals, Rating, rate, share
 from cli.bots.bot import program_name
 from cli.bots.programs import split_command
 from cli.render import columns, counted, escape, listing
@@ -78,12 +77,6 @@ class EntrantResult(NamedTuple):
     """The results of an entrant in all games."""
 
     entrant: int
-    games: int
-    """Seats taken: a game counts twice for an entrant with two seats."""
-    won: float
-    """Victories; a shared one counts in part."""
-    fair: float
-    """Expected victories if all were alike."""
     rating: Rating
     faults: dict[str, int]
     move_ms: float
@@ -206,25 +199,16 @@ def _share(
 
 
 def _results(plan: Plan, played: Sequence[tuple[Fixture, Game]], ratings: Sequence[Rating]) -> list[EntrantResult]:
-    seats_taken: Counter[int] = Counter()
-    won: dict[int, float] = defaultdict(float)
-    fair: dict[int, float] = defaultdict(float)
     faults: dict[int, Counter[str]] = defaultdict(Counter)
     ms: dict[int, list[float]] = defaultdict(list)
     for fixture, game in played:
         seats = seated(plan.tables[fixture.table], fixture.rotation)
         for seat, entrant in enumerate(seats):
-            seats_taken[entrant] += 1
-            fair[entrant] += 1 / len(seats)
-            won[entrant] += (seat in game.winners) / len(game.winners)
             faults[entrant].update(game.faults[seat])
             ms[entrant].extend(game.ms[seat])
     return [
         EntrantResult(
             entrant,
-            seats_taken[entrant],
-            won[entrant],
-            fair[entrant],
             ratings[entrant],
             dict(sorted(faults[entrant].items())),
             fmean(ms[entrant]) if ms[entrant] else 0.0,
@@ -240,11 +224,7 @@ def summary_text(summary: Summary) -> str:
     standings = [
         [
             names[each.entrant],
-            str(each.rating.over_mean),
-            str(each.rating.lead or "-"),
-            f"{each.games}",
-            _percent(each.won / each.games) if each.games else "-",
-            _percent(each.fair / each.games) if each.games else "-",
+            *each.rating.cells(),
             f"{each.move_ms:.1f}",
             f"{each.slow_ms:.1f}",
         ]
@@ -273,9 +253,7 @@ def summary_text(summary: Summary) -> str:
     ]
     return "\n".join(
         [
-            *markdown(
-                ("bot", "rating", "lead", "games", "won %", "fair %", "ms/move", "99th pct. ms"), standings, left=1
-            ),
+            *markdown(("bot", *HEADS, "ms/move", "99th pct. ms"), standings, left=1),
             "",
             *markdown(
                 (
@@ -323,9 +301,6 @@ def summary_json(summary: Summary) -> dict[str, Any]:
             {
                 "bot": names[each.entrant],
                 **each.rating.to_json(),
-                "games": each.games,
-                "wins": round(each.won, 3),
-                "fair_wins": round(each.fair, 3),
                 "faults": each.faults,
                 "move_ms": round(each.move_ms, 3),
                 "move_ms_99": round(each.slow_ms, 3),

@@ -26,6 +26,7 @@ from cli.arena.game_file import GameFileError
 from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
 from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList, names
+from cli.arena.ratings import HEADS
 from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
 from cli.arena.tournament import ChangedBotError, Journal, JournalInUseError, kept, run
 from cli.bots.bot_seat import introduced
@@ -296,35 +297,15 @@ def list_ratings(
             raise Failure(f"{shown_path(path)} cannot be read: {escape(error.strerror or str(error))}.") from None
     ratings = listed.ratings()
     if as_json:
-        data = [
-            {
-                "bot": each.bot.text,
-                "origin": each.bot.origin,
-                **each.rating.to_json(),
-                "games": each.games,
-                "wins": round(each.won, 3),
-                "fair_wins": round(each.fair, 3),
-            }
-            for each in ratings
-        ]
+        data = [{"bot": each.bot.text, "origin": each.bot.origin, **each.rating.to_json()} for each in ratings]
         counts = {"games": listed.games, "incomplete": listed.incomplete, "confidence": CONFIDENCE}
         print(json.dumps({"bots": data, **counts}))
         return
     if not ratings:
         say("There are no complete deals of such games. Name the files that --out wrote, or play an arena first.")
         return
-    rows = [
-        (
-            name,
-            str(each.rating.over_mean),
-            str(each.rating.lead or "-"),
-            f"{each.games}",
-            f"{100 * each.won / each.games:.1f}",
-            f"{100 * each.fair / each.games:.1f}",
-        )
-        for name, each in zip(names(ratings), ratings, strict=True)
-    ]
-    print("\n".join(markdown(("bot", "rating", "lead", "games", "won %", "fair %"), rows, left=1)))
+    rows = [[name, *each.rating.cells()] for name, each in zip(names(ratings), ratings, strict=True)]
+    print("\n".join(markdown(("bot", *HEADS), rows, left=1)))
     print()
     left = f" {counted(listed.incomplete, 'game')} of incomplete deals do not count." if listed.incomplete else ""
     say(f"{counted(listed.games, 'game')} in {counted(len(paths), 'file')}.{left}")

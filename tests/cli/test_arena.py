@@ -31,6 +31,7 @@ from cli.arena.fixtures import ArenaTable, Fixture, fixture_at, fixtures, gauntl
 from cli.arena.game import GIVEN_UP, Game, Plan, SeatFault, close_all_programs, close_programs, play, play_games
 from cli.arena.game_file import GameFileError
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
+from cli.arena.ratings import POINTS
 from cli.arena.standings import Decision, Summary, short_names, summary_text
 from cli.arena.tournament import Journal, JournalInUseError, filed, kept, run
 from cli.bots.bot import PlayerBot, SharedDice
@@ -400,7 +401,8 @@ class TestStandings:
     def test_a_shared_victory_counts_in_part(self) -> None:
         summary = self.summary(3, ((0, 1), (2,)), ((1,), (2,), (0,)), ((0, 1, 2),))
         assert [share.won for share in summary.shares] == pytest.approx([5 / 18, 13 / 18])
-        assert {each.entrant: each.won for each in summary.standings} == pytest.approx({0: 5 / 6, 1: 13 / 6})
+        points = {each.entrant: each.rating.points for each in summary.standings}
+        assert points == {0: POINTS * 5 // 6, 1: POINTS * 13 // 6}  # exact, in whatever order the games are
 
     @pytest.mark.parametrize(
         ("wins", "words"), [(40, ["better", "worse"]), (0, ["worse", "better"]), (20, ["open", "open"])]
@@ -434,7 +436,7 @@ class TestStandings:
         ).standings  # the second game is played the other way round
         assert [each.entrant for each in standings] == [0, 1]
         assert standings[0].rating.over_mean.elo > 0 > standings[1].rating.over_mean.elo
-        assert [each.won for each in standings] == [2, 0]
+        assert [each.rating.points for each in standings] == [2 * POINTS, 0]
 
     def test_the_slowest_moves_but_one_in_a_hundred_set_the_time_that_is_shown(self) -> None:
         standings = self.summary(2, ((0,), (1,)), ((1,), (0,)), ms=tuple(map(float, range(1, 101)))).standings

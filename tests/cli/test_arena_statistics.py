@@ -18,8 +18,7 @@ import pytest
 from cli.arena.bounds import interval, quantile_of
 from cli.arena.fixtures import ArenaTable, Fixture, seated
 from cli.arena.game import Game
-from cli.arena.ratings import ELO, Difference, rate
-from cli.arena.scores import POINTS, Deal, Deals, Score, share
+from cli.arena.ratings import ELO, POINTS, Deal, Deals, Difference, Score, rate, share
 from cli.arena.standings import Decision, Verdict, verdict
 
 Luck = Literal["alike", "shared"]

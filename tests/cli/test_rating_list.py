@@ -14,6 +14,7 @@ import pytest
 from cli.arena import rating_list
 from cli.arena.game_file import GameFileError
 from cli.arena.rating_list import ListedRating, RatingList, names
+from cli.arena.ratings import POINTS
 from tests.cli.conftest import Run
 
 HEADING = {"type": "arena", "version": 1, "p2pdice": "1", "folder": "/bots"}
@@ -75,8 +76,9 @@ class TestRatings:
         assert ratings[0].rating.lead is not None
         assert ratings[0].rating.lead.elo == pytest.approx(120, abs=60)
         assert sum(each.rating.over_mean.elo for each in ratings) == pytest.approx(0, abs=1e-6)
-        assert [each.games for each in ratings] == [120, 240, 120]
-        assert sum(each.won for each in ratings) == sum(each.fair for each in ratings) == 240
+        assert [each.rating.games for each in ratings] == [120, 240, 120]
+        points = [(each.rating.points, each.rating.fair_points) for each in ratings]
+        assert tuple(map(sum, zip(*points, strict=True))) == (240 * POINTS, 240 * POINTS)
 
     def test_neither_the_order_of_files_nor_that_of_games_matters(self, tmp_path: Path) -> None:
         games = deals(["a:A", "b:B", "c:C"], 20)
@@ -117,7 +119,7 @@ class TestRatings:
     def test_deals_that_are_not_complete_do_not_count(self, tmp_path: Path) -> None:
         path = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 9)[:-1])
         result, ratings = listed(path)
-        assert (result.games, result.incomplete, [each.games for each in ratings]) == (17, 1, [16, 16])
+        assert (result.games, result.incomplete, [each.rating.games for each in ratings]) == (17, 1, [16, 16])
         with path.open("a") as added:
             added.write('{"type":"ga')  # the arena was killed while writing it
         assert listed(path)[1] == ratings
@@ -127,8 +129,8 @@ class TestRatings:
             tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 3), HEADING, *deals(["a:A", "b:B"], 4, rules="perudo"),
             HEADING, *deals(["a:A", "b:B", "c:C"], 5),
         )  # fmt: skip
-        assert [each.games for each in listed(path, rules=["perudo"])[1]] == [8, 8]
-        assert [each.games for each in listed(path, sizes=[3])[1]] == [15, 15, 15]
+        assert [each.rating.games for each in listed(path, rules=["perudo"])[1]] == [8, 8]
+        assert [each.rating.games for each in listed(path, sizes=[3])[1]] == [15, 15, 15]
         assert listed(path, rules=["motes"])[1] == []
 
 
