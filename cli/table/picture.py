@@ -125,10 +125,10 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
     if grid.talk is not None:
         (_aside if grid.is_aside else _below)(canvas, board, scene, grid.talk)
     elif scene.talk and len(scene.reply) < 2:  # the second row of replies shows the newest entry
-        ((said, head, text), *more) = _said(scene.talk[-1], canvas.width - 2)
+        ((said, head, text),) = _said(scene.talk[-1], canvas.width - 2, 1)
         role = "quiet" if said.seat is None else f"seat{said.seat % 10}"
         end = canvas.put(1, canvas.height - 2, head, role, bold=said.seat is not None)
-        canvas.put(end, canvas.height - 2, cut(f"{text} …", canvas.width - 1 - end) if more else text, "quiet")
+        canvas.put(end, canvas.height - 2, text, "quiet")
 
 
 def _own(canvas: Canvas, board: Board, scene: Scene, grid: _Grid, cups: Mapping[int, Cup]) -> None:
@@ -427,7 +427,7 @@ def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
     """Draw the latest talk that fits."""
     told: list[tuple[Talk, str, str]] = []
     for said in reversed(scene.talk):
-        told[:0] = _said(said, area.width)
+        told[:0] = _said(said, area.width, area.height)
         if len(told) >= area.height:
             break
     for row, (said, head, text) in enumerate(told[max(len(told) - area.height, 0) :]):
@@ -437,13 +437,14 @@ def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
         canvas.put(end, area.y + row, text, role)
 
 
-def _said(said: Talk, columns: int) -> list[tuple[Talk, str, str]]:
-    """Return the rows of one entry in the talk, each with its prefix."""
+def _said(said: Talk, columns: int, most: int) -> list[tuple[Talk, str, str]]:
+    """Return the rows of one entry in the talk, at most so many, each with its prefix."""
     head = "· " if said.seat is None else f"{cut(said.name, max(columns // 2, 1))}: "
     indent = width(head)
     told = [row for line in said.text.split("\n") for row in broken(line, max(columns - indent, 8))]
-    if len(told) > _SAYS and said.seat is not None:
-        told = [*told[: _SAYS - 1], cut(told[_SAYS - 1] + " …", columns - indent)]
+    most = most if said.seat is None else min(most, _SAYS)
+    if len(told) > most:
+        told = [*told[: most - 1], cut(told[most - 1] + " …", columns - indent)]
     return [(said, " " * indent if row else head, text) for row, text in enumerate(told)]
 
 

@@ -25,13 +25,14 @@ from cli.text.rounds import chances, hindsight, weigh
 from cli.text.seating import UnknownPlayerError, display_names, find_seat
 from cli.text.speech import hear_bid
 from p2pdice.events import DieLost, MatchOver, RoundStarted, StakesPaid, TicketsEarned, TwinSoulJoined
-from protocol.events import CupsSeen, Happened, MatchResult
+from protocol.events import CupsSeen, Happened, MatchResult, Notice
 
 if TYPE_CHECKING:
     from cli.settings import Settings
     from cli.table.showing import Showing
     from cli.text.retelling import Retelling
     from protocol.events import NodeEvent
+    from protocol.match.replay import Moment
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
 """Names of keys that are not just their capitalized identifiers."""
@@ -104,11 +105,15 @@ class Tape:
         told = self.replay.tell(None if sees_none else self.eyes, self._starts[round_])
         if sees_none:
             told = (moment for moment in told if not isinstance(moment.event, CupsSeen))
-        groups = (
-            (step, tuple(moment.event for moment in group))
+        is_over = False
+
+        def scene_of(moment: Moment) -> tuple[int, bool]:
             # The end of the match is a scene of its own, so that the last verdict is seen before it.
-            for (step, _), group in groupby(told, lambda each: (each[0], _is_end(each[1])))
-        )
+            nonlocal is_over
+            is_over = is_over or _is_end(moment.event)
+            return moment.step, is_over
+
+        groups = ((step, tuple(moment.event for moment in group)) for (step, _), group in groupby(told, key=scene_of))
         following = next(groups, None)
         while following is not None:
             step, events = following
@@ -261,7 +266,7 @@ class ReplayTable(Table):
         return texts
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        return ()  # the band shows the sentences; after going back, the talk would repeat them
+        return ()  # the band shows the sentences; those in the talk are in notes, because the reader can go back
 
     def prompt(self) -> str:
         if self._is_playing.is_set():
@@ -317,9 +322,16 @@ class ReplayTable(Table):
 
     # Going on
 
+    def _forward(self) -> tuple[NodeEvent, ...]:
+        """Take the next scene from the tape; return its events, which are not shown yet."""
+        events = self._tape.forward()
+        told = (text for event in events if isinstance(event, Notice) for text in tell(event, self.board))
+        self.notes = [Talk(None, "", text) for text in told] if events else self.notes
+        return events
+
     def _show_next(self) -> bool:
         """Show the next scene; return whether there was one."""
-        events = self._tape.forward()
+        events = self._forward()
         for event in events:
             for beat in beats(event, self.board):
                 self.take(beat)
@@ -341,7 +353,7 @@ class ReplayTable(Table):
     async def follow(self) -> None:
         """Advance without keys while the replay plays."""
         while not self._has_left and await self._is_playing.wait():
-            events = self._tape.forward()
+            events = self._forward()
             if not events:
                 self._is_playing.clear()
                 self._say_end()

@@ -408,7 +408,7 @@ class Screen:
             seconds=self._seconds(),
             is_pressing=clock is not None and clock.goes_on,
             gauge=self._gauge(),
-            talk=self._talk,
+            talk=(*self._talk, *table.notes),
             reply=(cut("  ".join(listed), columns - 2),) if listed else self._reply_rows,
             band=band,
             keys=keys,

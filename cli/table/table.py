@@ -181,6 +181,8 @@ class Table(ABC):
     """The verdict on a replay's file, such as ``fair``; empty elsewhere."""
     latest = ""
     """The last sentence that a replay has shown."""
+    notes: Sequence[Talk] = ()
+    """What a replay adds to the talk at the scene that it shows."""
     coach = ""
     """Coach's words in a lesson."""
     lesson = ""

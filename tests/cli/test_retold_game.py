@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,30 @@ from cli.arena.game_file import FiledGame
 from cli.arena.retold_game import RetoldGame, UnreadableGameError
 from cli.arena.tournament import Journal, filed
 from cli.exits import ExitCode
+from cli.render import escape
+from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.picture import picture
+from cli.table.replay_table import ReplayTable
 from cli.table.scene import Scene
+from cli.table.showing import Showing
 from cli.table.theme import Theme
 from p2pdice.events import BidMade, MatchOver
 from p2pdice.rulesets import PRESETS
 from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, Notice
 from tests.cli.conftest import Run
+from tests.cli.paper import Paper
 from tests.cli.test_arena import plan, played
 from tests.cli.test_arena import text as fixture_of
+
+if sys.platform != "win32":
+    from tests.cli.screen import Terminal
+
+    class Looking(Terminal):
+        """Somebody who looks back at a game with a fault that has a control sequence in it."""
+
+        shows_foreign_text = True
+
 
 RARE = "tests.cli.arena_players:Rare"
 
@@ -82,6 +97,45 @@ def test_a_fault_is_told_at_the_move_that_was_played_instead() -> None:
     for fault, (step, text) in zip(data["described"], notices, strict=True):
         assert text == f"Rare {fault['reason']}, and {fault['played']} was played instead"
         assert data["lines"][step]["do"] == fault["played"]
+
+
+def notes_at(lines: list[str], data: dict[str, Any]) -> list[str]:
+    """Return what the talk of a screen says where these lines lead, at the table of a replay."""
+    paper = Paper(is_interactive=True)
+    paper.shows_board = True
+    table = ReplayTable(retold(data), Settings(), Showing(pace=0), None, "x: UNSIGNED.", paper)
+    table.begin()
+    for line in lines:
+        table.obey(line)
+    return [said.text for said in table.notes]
+
+
+def test_at_the_table_a_fault_is_in_the_talk_at_its_scene_and_nowhere_else() -> None:
+    data = game(RARE, "odds")
+    after = sum("deal" in line for line in data["lines"][: data["described"][0]["line"] + 1])
+    forward = [f"round {after}"]
+    while not (told := notes_at(forward, data)):
+        forward.append("next")
+    first = data["described"][0]
+    assert told == [f"Rare {escape(first['reason'])}, and {first['played']} was played instead."]
+    assert notes_at([*forward, "next"], data) == []
+    assert notes_at([*forward, "next", "back"], data) == told
+    assert notes_at([*forward, "end", "round 1", *forward, "as odds"], data) == told
+    first["line"] = len(data["lines"])  # an error when the class is told the result
+    assert notes_at(["end"], data) == told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_the_screen_of_a_replay_a_fault_is_drawn_as_news(file: Path, tmp_path: Path) -> None:
+    with Looking(tmp_path, "replay", str(file), "--game", "1", "--ui", "screen", "--pace", "0") as person:
+        person.until("round 1 of")
+        person.type("round 2\r")
+        person.until("Round 2.")
+        while "was played instead" not in person.shown():
+            before = person.shown()
+            person.type("\x1b[C")
+            person.wait_for(lambda: person.shown() != before, "the next scene")  # noqa: B023
+        assert "· Rare raised KeyError: " in person.shown()
 
 
 @pytest.mark.parametrize(

@@ -510,6 +510,15 @@ def test_one_long_thing_that_is_said_is_cut_after_three_rows() -> None:
     assert re.search(r"word …$", shown, re.MULTILINE)
 
 
+@pytest.mark.parametrize(("size", "rows"), [((80, 24), 2), ((60, 18), 1), ((40, 12), 1)])
+def test_news_with_too_little_room_begins_at_its_beginning(size: tuple[int, int], rows: int) -> None:
+    scene = replace(WAITING, talk=(Talk(None, "", f"First {'word ' * 99}"),))
+    shown = [row for row in drawn(others_turn(), scene, size).split("\n") if "word" in row]
+    assert len(shown) == rows
+    assert re.match(r" *· First word", shown[0])
+    assert shown[-1].rstrip().endswith("…")
+
+
 # Names
 
 
