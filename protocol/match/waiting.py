@@ -277,7 +277,8 @@ class Voter:
     def vote(self, now: float, has_quorum: bool) -> Vote | None:
         """Return the vote that this player should sign now, if any. Its grounds have been sent and stored then.
 
-        :param has_quorum: whether more than half of the base are linked. Patience can be over only then.
+        :param has_quorum: whether more than half of the base are linked. Only then can patience be over, and a voting
+            round end without a decision.
         """
         ballot = self._replica.ballot
         self.wake = math.inf
@@ -292,7 +293,7 @@ class Voter:
         if vote is not None:
             self._show(vote)
             return vote
-        return self._ripe_close(now) or self._ripe_nil(now)
+        return self._ripe_close(now) or (self._ripe_nil(now) if has_quorum else None)
 
     def _ripe_close(self, now: float) -> Vote | None:
         """Return the CLOSE, once others have had time to see the majority and to prove that somebody voted twice."""

@@ -167,6 +167,22 @@ def test_a_node_that_voted_and_was_restarted_ends_its_round_by_itself() -> None:
     assert match._now < match.waiting.voter.wake < match._now + 60
 
 
+def test_a_voting_round_ends_without_a_decision_only_while_a_majority_is_linked() -> None:
+    world = in_a_round(patience=Patience(5, 5))
+    silent = world.machines[0].match.history.position.owed[0]
+    world.crash(silent)
+    others = [me for me in range(4) if me != silent]
+    me = others[0]
+    while not world.machines[me].match.replica.ballot.has_voted:
+        assert world.step()
+    for other in others[1:]:
+        world.cut(me, other)
+    voter, later = world.machines[me].match.waiting.voter, world.now + 60
+    assert world.machines[me].match.replica.ballot.nil is not None
+    assert voter.vote(later, has_quorum=False) is None
+    assert voter.vote(later, has_quorum=True) == world.machines[me].match.replica.ballot.nil
+
+
 def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> None:
     """Else the node could contradict them after a restart, if that branch is followed again."""
     world = in_a_round()
