@@ -114,8 +114,8 @@ class Replica:
         locked by more than half of the base. It accuses no player: some program has a bug, perhaps this one.
         """
         position, held = self.history.position, self.history.held
-        aside = (signed.message for signed in self._aside.values())
-        signed = {each.author: each.body for each in aside if (each.kind, each.tip) == (Kind.LOCK, position.tip)}
+        aside = (stray.message for stray in self._aside.values() if stray.message.tip == position.tip)
+        signed = {each.author: each.body for each in aside if each.kind in (Kind.LOCK, Kind.WITNESS)}
         for vote in self.ballot.votes():
             if vote.value is not None and vote.value.tip == position.tip and isinstance(vote.value.entries, bytes):
                 signed[vote.author] = vote.value.entries

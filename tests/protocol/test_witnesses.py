@@ -14,6 +14,7 @@ from protocol.consensus.position import Purpose
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import SIGNATURE_BYTES, MatchKey, PublicKey
+from protocol.match.effects import Received
 from protocol.wire.canonical import Value
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
@@ -192,3 +193,20 @@ def test_a_player_who_left_is_no_witness() -> None:
     assert isinstance(body, tuple)
     with pytest.raises(MisconductError, match="carried a signature that is not a witness's"):
         here.weigh(said(world, here, author, Kind.OPEN, (*body[:-1], bytes((gone,)) + signature)))
+
+
+def test_a_witness_of_another_state_counts_among_programs_that_differ() -> None:
+    """Three of four have signed a state other than this node's: two who owe the LOCK, and a witness."""
+    world = World(CLASSIC, 4, seed=1)
+    (witness,) = until_out(world, 1)
+    me = next(author for author in range(4) if author != witness)
+    match = world.machines[me].match
+    history = match.history
+    while history.position.kind is not Kind.LOCK or witness in history.position.owed or len(history.held) > 1:
+        assert world.step()
+    others = [author for author in history.missing() if author != me]
+    for author in others:
+        world.feed(me, Received(author, said(world, history, author, Kind.LOCK, bytes(32))))
+    assert not match.replica.is_diverged
+    world.feed(me, Received(witness, said(world, history, witness, Kind.WITNESS, bytes(32))))
+    assert match.replica.is_diverged
