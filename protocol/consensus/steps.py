@@ -12,8 +12,8 @@ One rule determines the scripts: no secret leaves a node before every live playe
 REVEAL, STAKE and OPEN directly follows a LOCK. The OPEN of a showdown carries the commitments to the next deal, which
 therefore starts at its LOCK.
 
-An author who owes a message but sends none leaves the match. If a player who has committed leaves between the COMMIT
-and the end of a roll or deal, the roll is discarded and repeated: that player may have known the outcome.
+An author who owes a message but sends none leaves the match. If a player leaves between the commitments and the end of
+a roll or deal, the roll is discarded and repeated: that player may have known the outcome.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ def advance(
     if kind is not Kind.LOCK and len(bodies) < len(before.owed):
         leavers = tuple(author for author in before.owed if author not in bodies)
         position = _without(position, leavers, entries)
-        # Witnesses contribute nothing to a roll, so their leaving does not spoil it.
-        is_rolling = before.purpose in ROLLS and before.committed is not None
-        is_spoilt = is_rolling and any(author not in before.witnesses for author in leavers)
+        is_spoilt = before.purpose in ROLLS and before.committed is not None
     closing: Closing[Any] = Closing(genesis, match, before, bodies, is_spoilt, transition)
     position = RULES[kind].fold(closing, position)
     if position.state is None:

@@ -423,10 +423,7 @@ def _absence(history: History, before: Position, after: Position) -> str:
     """Describe who was voted absent in a step, and by whom; empty if nobody was. Silence cannot be proven."""
     if not after.certificate or before.kind is Kind.LOCK:
         return ""
-    # A player who was already out loses nothing by being absent.
-    silent = [author for author in before.owed if author not in (*after.entries, *before.witnesses)]
-    if not silent:
-        return ""
+    silent = [author for author in before.owed if author not in after.entries]
     names = _labels(history)
     absent, others = (", ".join(names[each] for each in group) for group in (silent, voters(before, after)))
     return f"{absent} was silent in step {before.step}, say {others}"
