@@ -3,9 +3,9 @@
 Theory of operation
 -------------------
 A match is a chain of *steps*. ``T_0`` is the hash of the genesis; ``T_{k+1} = H(step, T_k, k, one entry per roster
-seat)``, where an entry is a message id or empty. Every message names ``(match, step, T)``, so it fits one history only.
-A step is either a *turn* (one message, by the player whose move it is) or *joint* (one message by every live player; at
-a LOCK also by those who went out since the previous LOCK).
+index)``, where an entry is a message id or empty. Every message names ``(match, step, T)``, so it fits one history
+only. A step is either a *turn* (one message, by the player whose move it is) or *joint* (one message by every live
+player; at a LOCK also by those who went out since the previous LOCK).
 
 :mod:`protocol.consensus.steps` determines which step follows which. :mod:`protocol.consensus.kinds` has the rules of
 each kind of message. This module decides whether a message belongs to the open step, and closes that step.
@@ -16,8 +16,8 @@ Votes can also close a LOCK, which evicts nobody.
 
 A player who went out earlier is a *witness*. Witnesses may countersign a LOCK, but nobody waits for them. The players'
 later messages carry these signatures, which keep the witnesses in the *base*: the authors who may vote. Nothing before
-the *root*, which follows the last closed LOCK or decision, is ever dropped. Steps after the root can be
-(:meth:`History.follow`).
+the *root*, which follows the last closed LOCK or decision, ever changes. Steps after the root
+can be rolled back (:meth:`History.follow`).
 
 A history has no clock, no secrets and no I/O, and does not depend on the node that runs it. Players, spectators, the
 verifier (reading a file), resume (reading the store) and catch-up (from a peer) all use it.

@@ -354,7 +354,7 @@ class MoveRule(Rule[str]):
 
 
 class ResignRule(Rule[tuple[()]]):
-    """An empty body, (). A RESIGN fills any slot that its author owes; the author leaves when the step closes."""
+    """An empty body, (). A RESIGN fills its author's slot in any ordinary step; the author leaves when it closes."""
 
     kind = Kind.RESIGN
     slot = Slot.ANY_STEP

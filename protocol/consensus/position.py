@@ -31,7 +31,7 @@ class Purpose(StrEnum):
 
 
 ROLLS: Final = (Purpose.SEATING, Purpose.DEAL, Purpose.PUBLIC_DIE)
-"""The purposes that produce joint dice. If a player who has committed to a roll leaves, the roll is repeated."""
+"""The purposes that produce joint dice. If a player leaves before the reveals are complete, the roll is repeated."""
 
 
 class Stage(Enum):

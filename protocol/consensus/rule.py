@@ -108,7 +108,7 @@ class Slot(Enum):
     STEP = "step"
     """A step whose script takes the kind."""
     ANY_STEP = "any step"
-    """Any step in which the author owes a message."""
+    """Any step, other than a LOCK, in which the author owes a message."""
     END = "end"
     """Outside the history: one slot after the last step."""
     WITNESS = "witness"
@@ -161,7 +161,7 @@ class Rule(ABC, Generic[Body]):
     shape: ClassVar[str]
     """The shape of a body, in words."""
     stage: ClassVar[Stage]
-    """The duty of each player in a step that takes this kind. A player may resign instead, except in an opening."""
+    """The duty of each player in a step that takes this kind."""
     choices: ClassVar[Collection[Purpose]] = ()
     """The purposes for which a person has to choose first, no matter what the stage is."""
     task: ClassVar[str]

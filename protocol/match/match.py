@@ -158,7 +158,7 @@ class Match:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the game is decided."""
+        """Whether the LOCK of the ending is closed."""
         return self.history.position.kind is None
 
     @property
