@@ -132,6 +132,11 @@ class LobbyChanged:
     left: tuple[PlayerInfo, ...] = ()
 
 
+Asks = Literal["never", "strangers", "always"]
+"""Which newcomers need the host's consent for a seat. ``never``: nobody. ``strangers``: those with the nickname of a
+trusted player but another key. ``always``: everybody except those who have just played here."""
+
+
 @dataclass(frozen=True, slots=True)
 class SeatAsked:
     """The owner must decide about a player: a host about a newcomer without a seat, a guest about a player who sat

@@ -15,7 +15,7 @@ from cli.front import application
 from cli.preferences import nickname
 from cli.render import command_line
 from cli.settings import Settings, home_words
-from cli.table.play import Company, open_again, play, rejoin, table_of
+from cli.table.play import Company, open_again, play, rejoin
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
 from protocol.crypto.keys import Identity
@@ -82,9 +82,9 @@ def resume(
         if archive.roster_index(stored) != stored.host:
             return await rejoin(node, wish)
 
-        before = node.match or node.former
-        assert before is not None
-        await open_again(node, table_of(before, stored.table_name, node.rules_name), wish)
+        table = node.table_again(stored.table_name)
+        assert table is not None
+        await open_again(node, table, wish)
         keys = [Identity.load_or_create(bot.home)[0] for bot in crew.bots]  # before their homes are removed
         recruits = [Recruit(bot.name, key, bot.command, bot.level) for bot, key in zip(crew.bots, keys, strict=True)]
         return lambda node: hired(node, recruits)

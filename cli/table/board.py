@@ -102,8 +102,8 @@ class Showdown(NamedTuple):
 class Board:
     """Everything that is known about a table. Faces only read it; :meth:`take` changes it.
 
-    A table also sets :attr:`match` and :attr:`players` when it opens in the middle of a match. It clears :attr:`turn`
-    as soon as a move is made, before the node reports the move.
+    A table also sets :attr:`match`, :attr:`players` and :attr:`odds` when it opens in the middle of a match. It clears
+    :attr:`turn` as soon as a move is made, before the node reports the move.
     """
 
     def __init__(self) -> None:

@@ -87,8 +87,10 @@ class LiveTable(Table):
         """The text typed after *again* while the end of the match was not shown yet; None without *again*."""
 
     def begin(self) -> None:
-        if (match := self._node.match) is not None and match.is_formed:
-            self.board.match, self.board.players = match.history.match.hex(), match.info
+        if (match := self._node.match) is not None:
+            self.board.odds = self._node.customs.odds
+            if match.is_formed:
+                self.board.match, self.board.players = match.history.match.hex(), match.info
 
     @abstractmethod
     def way_back(self) -> str:

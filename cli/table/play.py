@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from cli.table.table import Face, Table
     from protocol.crypto.keys import Identity
     from protocol.match.lobby import TableSettings
-    from protocol.match.match import Match
     from protocol.node.node import Node
 
 _RAISE: Final = "\x1b[?1049h\x1b[2J\x1b[H"
@@ -77,33 +76,11 @@ async def rejoin(node: Node, wish: str) -> Company:
         )
     if not wish:
         await node.rejoin()
-    elif (match := node.match or node.former) is None:  # the node gave it up while it waited for the host
-        raise Failure("There was no match here.")
+    elif (table := node.table_again(default_table_name(node.name))) is None:
+        raise Failure("There was no match here.")  # the node gave it up while it waited for the host
     else:
-        await node.host(table_of(match, default_table_name(node.name), node.rules_name))
+        await node.host(table)
     return alone
-
-
-def table_of(match: Match, name: str, rules: str = "") -> TableSettings:
-    """Return settings for a table like that of a match, under another name.
-
-    Only what the match itself shows is the same: customs and questions about newcomers are as by default.
-
-    :param rules: the name of the house rules.
-    """
-    from protocol.match.lobby import TableSettings
-    from protocol.wire.genesis import is_private
-
-    genesis = match.history.genesis
-    return TableSettings(
-        name,
-        genesis.ruleset,
-        len(genesis.roster),
-        genesis.patience,
-        private=is_private(genesis.table),
-        rules_name=rules,
-        unlisted=match.is_solo,
-    )
 
 
 async def open_again(node: Node, table: TableSettings, wish: str) -> None:

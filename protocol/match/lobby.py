@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from p2pdice.rulesets import Ruleset
 from protocol import limits
 from protocol.errors import PeerError, RefuseCode
+from protocol.events import Asks
 from protocol.rate_limit import Bucket
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Customs, Table, TableAim, WatchAim
@@ -32,7 +33,6 @@ from protocol.wire.genesis import (
 )
 from protocol.wire.names import NicknameError, check_nickname, is_rules_name, is_table_name
 
-Asks = Literal["never", "strangers", "always"]
 NO_TABLE: Final = "no table is open at this address"
 
 
@@ -74,8 +74,6 @@ class TableSettings:
     none. The name is only for people, and nobody signs it."""
     customs: Customs = field(default_factory=Customs)
     asks: Asks = "strangers"
-    """Which newcomers need the owner's consent for a seat. ``never``: nobody. ``strangers``: those with the nickname of
-    a trusted player but another key. ``always``: everybody except those who have just played here."""
     unlisted: bool = False
     """Whether the table gets no short code and is not advertised, nor its match: nobody else should come."""
 

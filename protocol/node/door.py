@@ -21,8 +21,8 @@ from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import CodeExchange, CodeExchangeError, ShortCode
 from protocol.errors import RefuseCode
-from protocol.events import CodeTried, Notice, PlayerInfo, SeatAsked
-from protocol.match.lobby import Asks, HostedTable, NotAdmittedError
+from protocol.events import Asks, CodeTried, Notice, PlayerInfo, SeatAsked
+from protocol.match.lobby import HostedTable, NotAdmittedError
 from protocol.net.addresses import origin
 from protocol.net.link import LinkUse
 from protocol.node.runtime import Runtime

@@ -136,7 +136,7 @@ class Host:
         if self._former:  # the same genesis would be the match that was withdrawn
             self._sign_again()
         settings = self.table.settings
-        occasion = Occasion.now(settings.name, settings.customs)
+        occasion = Occasion.now(settings.name, settings.customs, settings.asks)
         self._proposal = proposal = self._proposals.begin(self.table.genesis(), occasion, self._runtime.identity.public)
         proposal.start(self.seated)
         proposal.watch = self._watch

@@ -44,10 +44,11 @@ from protocol.storage import archive
 from protocol.storage.database import StoreError
 from protocol.storage.home import Home
 from protocol.storage.store import Store, StoredMatch
-from protocol.wire.frames import Leave
+from protocol.wire.frames import Customs, Leave
 from protocol.wire.genesis import (
     PLEDGES,
     MalformedGenesisError,
+    is_private,
     open_table_id,
     parse_genesis,
     private_table_id,
@@ -195,10 +196,30 @@ class Node:
             return None
 
     @property
-    def rules_name(self) -> str:
-        """The name of the house rules of :attr:`match`, or else of :attr:`former`; empty if none is known."""
-        match = self.match or self.former
-        return self._runtime.rules_name(match.history.genesis.ruleset) if match is not None else ""
+    def customs(self) -> Customs:
+        """The customs of the table of :attr:`match`."""
+        return self._session.occasion.customs if self._session is not None else Customs()
+
+    def table_again(self, name: str) -> TableSettings | None:
+        """Return settings for a table like that of :attr:`match`, or else of :attr:`former`, under a name.
+
+        :returns: None if there was no match here.
+        """
+        session = self._session or self._active.former
+        if session is None:
+            return None
+        genesis, occasion = session.match.history.genesis, session.occasion
+        return TableSettings(
+            name,
+            genesis.ruleset,
+            len(genesis.roster),
+            genesis.patience,
+            is_private(genesis.table),
+            self._runtime.rules_name(genesis.ruleset),
+            occasion.customs,
+            occasion.asks,
+            unlisted=session.match.is_solo,
+        )
 
     async def host(self, settings: TableSettings) -> TableOpened:
         """Open a table and advertise it: under its name, or, if it is private, only by its code's number.

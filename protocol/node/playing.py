@@ -440,7 +440,8 @@ class Proposals:
 
         def keep() -> None:
             store.add_seed(match_key, seed)
-            store.add_match(match, data, match_key, occasion.begun, port, occasion.table_name, index[host])
+            at, table, customs, asks = occasion
+            store.add_match(match, data, match_key, at, port, table, index[host], customs, asks)
 
         stake = self._stake(match, genesis)
         proposed = Match(data, me, seed, party=self._owner.party, host=index[host], stake=stake)
@@ -485,7 +486,7 @@ class Proposals:
             )
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
-        occasion = Occasion(stored.created, stored.table_name)
+        occasion = Occasion(stored.created, stored.table_name, stored.customs, stored.asks)
         playing = PlayerSession(self._runtime, match, occasion, self._audience, self, is_given_up=stored.given_up)
         self._add(playing)
         return playing

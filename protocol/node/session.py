@@ -16,7 +16,7 @@ from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Learned, Replace
 from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import fingerprint
-from protocol.events import Diverged, MatchResult, MatchStarted, Misbehaved, NodeEvent
+from protocol.events import Asks, Diverged, MatchResult, MatchStarted, Misbehaved, NodeEvent
 from protocol.files import write_own
 from protocol.limits import PASSED_ON_BURST, PASSED_ON_RATE, PLAYERS
 from protocol.match.effects import (
@@ -59,12 +59,14 @@ class Occasion(NamedTuple):
     table_name: str
     """The name of the table, which may be any text chosen by the host; empty if unknown."""
     customs: Customs = Customs()
-    """The customs of the table. They are not kept over a restart."""
+    """The customs of the table."""
+    asks: Asks = "strangers"
+    """At this node's own table: which newcomers needed consent."""
 
     @classmethod
-    def now(cls, table_name: str, customs: Customs) -> Occasion:
+    def now(cls, table_name: str, customs: Customs, asks: Asks = "strangers") -> Occasion:
         """Return the occasion of a match that begins now."""
-        return cls(calendar(time.time()), table_name, customs)
+        return cls(calendar(time.time()), table_name, customs, asks)
 
 
 class Session(ABC):

@@ -11,10 +11,11 @@ import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from protocol.consensus.kinds import parse_signed
 from protocol.crypto.hashing import HASH_BYTES
+from protocol.events import Asks
 from protocol.limits import ADDRESSES_REMEMBERED, PLAYERS, RULES_NAMES_REMEMBERED
 from protocol.storage import people, purses
 from protocol.storage.database import (
@@ -28,6 +29,7 @@ from protocol.storage.database import (
 from protocol.storage.match_names import calendar, day, free_name, is_name, rules_word, slug
 from protocol.storage.people import People
 from protocol.storage.purses import Purses
+from protocol.wire.frames import Customs
 from protocol.wire.genesis import MalformedGenesisError, parse_genesis
 from protocol.wire.messages import MalformedMessageError, Signed
 
@@ -38,7 +40,8 @@ CREATE TABLE matches (
     match_key BLOB NOT NULL REFERENCES seeds,
     created INTEGER NOT NULL, formed INTEGER NOT NULL DEFAULT 0, over INTEGER NOT NULL DEFAULT 0, port INTEGER NOT NULL,
     table_name TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', winners TEXT NOT NULL DEFAULT '',
-    host INTEGER NOT NULL DEFAULT 0, given_up INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0
+    host INTEGER NOT NULL DEFAULT 0, given_up INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,
+    odds INTEGER NOT NULL DEFAULT 2, talk INTEGER NOT NULL DEFAULT 0, asks TEXT NOT NULL DEFAULT 'strangers'
 );
 CREATE TABLE messages (place INTEGER PRIMARY KEY, data BLOB NOT NULL, signature BLOB NOT NULL);
 CREATE TABLE choices (
@@ -62,13 +65,13 @@ match. Rows are only added at the end and need no other index, so a turn changes
 """
 
 
-_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int, int)
+_COLUMNS: Final = (bytes, bytes, bytes, int, int, int, int, str, str, str, int, int, int, int, int, str, int)
 """The types of the columns of a match, which SQLite does not enforce."""
 _CLAIM: Final = -1
 """The step under which a claim is stored among the choices."""
 _MATCHES: Final = (
     "SELECT matches.match, genesis, seed, formed, created, over, port, table_name, name, winners, host,"  # noqa: S608
-    " given_up, void, number, text FROM matches LEFT JOIN seeds USING (match_key)"
+    " given_up, void, odds, talk, asks, number, text FROM matches LEFT JOIN seeds USING (match_key)"
     f" LEFT JOIN choices ON choices.match = matches.match AND step = {_CLAIM}"
 )
 _CLAIMED: Final = re.compile("([0-9]{1,12}) ([0-9]{1,12})")
@@ -116,6 +119,10 @@ class StoredMatch(NamedTuple):
     ended: int = 0
     """A counter: of two matches, the one with the higher count ended later. It is 0 until the match is over, and the
     same for all matches that ended before this was counted."""
+    customs: Customs = Customs()
+    """The customs of the table."""
+    asks: Asks = "strangers"
+    """Which newcomers needed the owner's consent, if the owner was the host."""
 
     def __repr__(self) -> str:
         return f"StoredMatch({self.match.hex()})"  # never the seed
@@ -175,15 +182,18 @@ class Store:
         port: int,
         table: str = "",
         host: int = 0,
+        customs: Customs = Customs(),  # noqa: B008 - nobody can change it
+        asks: Asks = "strangers",
     ) -> None:
         """Store a proposed match, before its owner signs COMMIT in it. Storing it again changes nothing.
 
         :param host: the roster index of the host.
         """
         self.database.write(
-            "INSERT OR IGNORE INTO matches (match, genesis, match_key, created, port, table_name, host) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (match, genesis, match_key, created, port, table, host),
+            "INSERT OR IGNORE INTO matches"
+            " (match, genesis, match_key, created, port, table_name, host, odds, talk, asks)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (match, genesis, match_key, created, port, table, host, *customs, asks),
         )
 
     def mark_given_up(self, match: bytes) -> None:
@@ -385,7 +395,8 @@ def _stored(row: Sequence[Any]) -> StoredMatch:
     :raises StoreError: if its id is invalid.
     """
     *row, claim = row
-    match, genesis, seed, formed, created, over, port, table, name, winners, host, given_up, void, number = row
+    match, genesis, seed, formed, created, over, port, table, name, winners, host, *marks, number = row
+    given_up, void, odds, talk, asks = marks
     if type(match) is not bytes or len(match) != HASH_BYTES:
         raise DamagedStoreError("the store is damaged: the id of a match is invalid")
     if (
@@ -394,13 +405,17 @@ def _stored(row: Sequence[Any]) -> StoredMatch:
         or not 0 <= host < PLAYERS
         or (name and not is_name(name))
         or not _WINNERS.fullmatch(winners)
+        or odds not in (0, 1, 2)
+        or talk not in (0, 1)
+        or asks not in get_args(Asks)
     ):
         return StoredMatch(match, b"", b"", formed=bool(formed), created=0, over=True, port=0, number=number)
     authors = tuple(map(int, filter(None, winners.split(","))))
     times = bool(formed), calendar(created), bool(over)
     claimed = _CLAIMED.fullmatch(claim) if isinstance(claim, str) and not over else None
-    marks = bool(given_up), bool(void), Claim(*map(int, claimed.groups())) if claimed is not None else None
-    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, host, *marks, number, over)
+    left = bool(given_up), bool(void), Claim(*map(int, claimed.groups())) if claimed is not None else None
+    kept = Customs(odds, talk), asks
+    return StoredMatch(match, genesis, seed, *times, port, table, name, authors, host, *left, number, over, *kept)
 
 
 def make_tables(database: sqlite3.Connection) -> None:

@@ -161,7 +161,7 @@ def test_a_player_who_gives_up_and_quits_out_of_turn_gives_up_on_return(sit: Sit
 
 
 def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run, tmp_path: Path) -> None:
-    host = sit("Ada", "host", "--seats", "3", "--set", "dice=1")
+    host = sit("Ada", "host", "--seats", "3", "--set", "dice=1", "--odds", "off")
     line = join_line(host)
     guests = [sit(name, "join", line) for name in ("Ben", "Cleo")]
     for player in (host, *guests):
@@ -183,6 +183,8 @@ def test_a_killed_player_comes_back_and_the_match_goes_on(sit: Sit, here: Run, t
         assert RETURN in refused.stderr
     back = sit("Ada", "resume")
     back.until("You are back in match")
+    back.type("odds 1x2")
+    back.until("Odds are hidden at this table.")
     play_together(back, *guests)
     assert_one_fair_match(here, back, *guests)
 

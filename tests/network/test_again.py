@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.table.play import rejoin, table_of
+from cli.table.play import rejoin
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import verify
@@ -36,7 +36,7 @@ from protocol.match.lobby import TableSettings
 from protocol.match.waiting import Party
 from protocol.node.activities import Doing
 from protocol.storage.archive import roster_index
-from protocol.wire.frames import Carried, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
+from protocol.wire.frames import Carried, Customs, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
 from protocol.wire.genesis import parse_genesis
 from tests.network import views
 from tests.network.company import HOST, Company, Player, in_mid_match
@@ -690,9 +690,25 @@ async def test_after_a_return_a_table_that_was_not_advertised_opens_again_as_suc
     await back.node.resume()
     guest.go_on()
     await evening.end(back, guest)
-    match = back.node.match
-    assert match is not None
-    assert (await evening.open(back, table_of(match, "Friday"))).problem == f"the table is {kind}"
+    table = back.node.table_again("Friday")
+    assert table is not None
+    assert (await evening.open(back, table)).problem == f"the table is {kind}"
+
+
+async def test_the_customs_of_a_table_survive_a_restart(evening: Evening) -> None:
+    """Nobody signs them, so each home keeps them: whether odds are shown, who may talk, and whom the host is asked of.
+
+    A guest knows all of them but the last, which is the host's own affair."""
+    settings = replace(friday(2, dice="5"), customs=Customs(odds=0, talk=1), asks="never")
+    _, (host, guest) = await evening.begin(settings)
+    await in_mid_match(guest)
+    homes = await host.kill(), await guest.kill()
+    back = [await evening.people.sit(name, home=home) for name, home in zip("AB", homes, strict=True)]
+    for player in back:
+        await player.node.resume()
+    assert [player.node.customs for player in back] == [settings.customs] * 2
+    again = [player.node.table_again("Friday") for player in back]
+    assert again == [settings, replace(settings, asks="strangers")]
 
 
 async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Evening) -> None:

@@ -58,7 +58,9 @@ async def test_no_neighbour_names_rules_or_files(people: Company) -> None:
     for player, named in ((host, "-friday-"), (guest, "-house-rules-")):
         assert (await player.until(MatchStarted)).rules_name == "friday"
         assert named in (await player.until(MatchResult)).transcript.name
-        assert player.node.rules_name == "friday"
+        again = player.node.table_again("Friday")
+        assert again is not None
+        assert again.rules_name == "friday"
 
 
 @pytest.mark.usefixtures("forged")

@@ -11,6 +11,7 @@ import pytest
 from protocol import limits
 from protocol.errors import NodeError
 from protocol.events import (
+    Asks,
     LobbyChanged,
     MatchResult,
     NamesakeError,
@@ -21,7 +22,7 @@ from protocol.events import (
     TableClosed,
     TableJoined,
 )
-from protocol.match.lobby import Asks, TableSettings
+from protocol.match.lobby import TableSettings
 from protocol.wire.frames import Carried, JoinTable, Seat
 from tests.network import views
 from tests.network.company import bend
