@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.table.board import Told
 from cli.table.table import Face, Table
-from cli.text.coach import COACH, HANDS, LESSONS, spoken
 from p2pdice.engine import apply, new_match
-from p2pdice.moves import Bid, Hands, Input, Move, Play, Rolled
+from p2pdice.moves import Bid, Hand, Hands, Input, Liar, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, PlayerInfo, Said, YourTurn
@@ -22,10 +21,62 @@ if TYPE_CHECKING:
 
 _ME: Final = 0
 _COACH: Final = 1
+COACH: Final = "Coach"
+HANDS: Final[tuple[Hand, Hand]] = ((1, 4, 6), (2, 3, 6))
+"""The learner's dice, then Coach's."""
+
+
+class Lesson(NamedTuple):
+    """One step: Coach's words, and the only move that leads to the next step."""
+
+    words: str
+    """In full. ``{raise}``, ``{call}`` and ``{on}`` stand for what to press or type."""
+    move: Move | None = None
+    """None if an empty line goes on."""
+    nudge: str = ""
+    """The answer to any other move, which has no effect."""
+
+
+LESSONS: Final = (
+    Lesson(
+        "These three dice are yours. Only you can see them. I have three, too. I bid on both cups together: two fours."
+    ),
+    Lesson(
+        "I say both cups hold at least two fours. You have a 4 and a wild 1: two already. So it is true."
+        " Raise it: {raise}.",
+        Bid(3, 4),
+        "The rules may allow that. For this round, bid three fours: {raise}.",
+    ),
+    Lesson(
+        "I raise to four fours. You see two. I would need two more among my three dice: a 26% chance."
+        " Don't believe me: {call}.",
+        Liar(),
+        "The rules may allow that. For this round, call me a liar: {call}.",
+    ),
+    Lesson(
+        "You got me. Four fours were needed, and both cups together had two. Had there been four, you would have lost"
+        " a die instead of me. {on}."
+    ),
+    Lesson(
+        "That's the game: bluff, doubt, and keep the last die. p2pdice host opens a table, and p2pdice host --bots 3"
+        " plays against us."
+    ),
+)
+_KEYS: Final = {"raise": "press ↑ for three fours, then Enter", "call": "press ! twice", "on": "Space goes on"}
+_WORDS: Final = {"raise": "type 3x4", "call": "type liar", "on": "Enter goes on"}
+
+
+def spoken(words: str, *, has_keys: bool) -> str:
+    """Return a step's words for a reader who has the keys of a full screen, or for one who types every move.
+
+    >>> spoken("Raise it: {raise}.", has_keys=False)
+    'Raise it: type 3x4.'
+    """
+    return words.format_map(_KEYS if has_keys else _WORDS)
 
 
 class LessonTable(Table):
-    """A round whose dice and bids are fixed in :mod:`cli.text.coach`.
+    """A round with the dice of :data:`HANDS` and the bids of :data:`LESSONS`.
 
     :param name: the learner's nickname.
     :param face: the face of the lobby, if the lesson interrupts one.

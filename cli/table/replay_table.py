@@ -13,13 +13,13 @@ from contextlib import aclosing
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from cli.render import counted
+from cli.render import counted, initial
+from cli.render import number as in_words
 from cli.table.board import Board, Told
 from cli.table.moment import tell
 from cli.table.pace import beats
 from cli.table.scene import ReplayStrip, Talk, WatchStrip
 from cli.table.table import Face, Table
-from cli.text.coach import facts
 from cli.text.retelling import UNSIGNED
 from cli.text.rounds import chances, hindsight, weigh
 from cli.text.seating import UnknownPlayerError, display_names, find_seat
@@ -440,6 +440,20 @@ class ReplayTable(Table):
         assert standing is not None
         for line in chances(standing.quantity, standing.face, state, self.board.hands, self.board.seating):
             self._say(line)
+
+
+def facts(players: int) -> tuple[str, ...]:
+    """Return the facts of a demo, one for each of its first rounds."""
+    many = in_words(players)
+    together = "both" if players == 2 else f"all {many}"
+    return (
+        f"{initial(many)} programs found each other on your network. No server deals the dice: each roll is made by"
+        f" {together} together, and every step is signed by all.",
+        "Nobody can see a die early, and nobody can change one: each cup was sealed before anyone rolled.",
+        "Pull the plug on one of them and the match waits; it comes back with the same dice.",
+        "At the end every program holds the same transcript, to the last byte. p2pdice verify checks it without any"
+        " network.",
+    )
 
 
 class DemoTable(ReplayTable):

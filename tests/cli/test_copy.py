@@ -17,13 +17,14 @@ import pytest
 
 from cli.table import answers, moment
 from cli.table.board import Board
+from cli.table.lesson_table import LESSONS
 from cli.table.moment import tell
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
+from cli.table.replay_table import facts
 from cli.table.scene import Dialog, Scene
 from cli.table.theme import Theme
-from cli.text.coach import LESSONS, facts
 from cli.text.narrate import question
 from cli.text.narrate_game import narrate_game, verdict
 from cli.text.rounds import Round

@@ -21,8 +21,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli import doctor
-from cli.doctor import Finding, Severity
+from cli.commands import doctor
+from cli.commands.doctor import Finding, Severity
 from cli.exits import ExitCode
 from protocol.crypto.keys import Identity
 from protocol.net.interfaces import Interface
@@ -211,8 +211,8 @@ def on_network(
     async def found() -> list[Finding]:
         return [each async for each in doctor.network(None, 0, 0, ())]
 
-    monkeypatch.setattr("cli.doctor.interfaces", lambda _: list(own))
-    monkeypatch.setattr("cli.doctor.listen_around", listened)
+    monkeypatch.setattr("cli.commands.doctor.interfaces", lambda _: list(own))
+    monkeypatch.setattr("cli.commands.doctor.listen_around", listened)
     return [each for each in asyncio.run(found()) if each.check != "port"]
 
 

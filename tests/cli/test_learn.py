@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import ExitCode
-from cli.text.coach import HANDS, LESSONS, spoken
+from cli.table.lesson_table import HANDS, LESSONS, spoken
 from p2pdice.counting import ONES_WILD, at_least
 from p2pdice.engine import apply, new_match
 from p2pdice.events import Judged

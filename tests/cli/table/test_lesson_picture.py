@@ -10,12 +10,11 @@ from typing import Any, cast
 import pytest
 
 from cli.settings import Settings
-from cli.table.lesson_table import LessonTable
+from cli.table.lesson_table import LESSONS, LessonTable, spoken
 from cli.table.picture import picture
 from cli.table.scene import Scene
 from cli.table.showing import Showing
 from cli.table.theme import Theme
-from cli.text.coach import LESSONS, spoken
 
 SIZES = [(40, 12), (44, 13), (60, 18), (70, 20), (80, 24), (110, 34), (150, 46), (200, 50)]
 
