@@ -19,7 +19,16 @@ from typing import Any, Final, NamedTuple, get_args
 
 from cli.arena.fixtures import ArenaTable, ClassBot, Entrant, Fixture, seated
 from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
-from cli.bots.faults import REASON_CHARACTERS, TRACE_CHARACTERS, Fault, FaultKind, bounded, error_text, trace_of
+from cli.bots.faults import (
+    REASON_CHARACTERS,
+    TRACE_CHARACTERS,
+    Fault,
+    FaultKind,
+    bounded,
+    error_text,
+    trace_before,
+    trace_of,
+)
 from cli.bots.line_log import LineLog
 from cli.bots.player_class import EntrantError, UnmadeError
 from cli.bots.program_bot import ProgramBot
@@ -228,7 +237,7 @@ class TimedBot:
         kind: FaultKind = "illegal" if isinstance(error, RulesError) else "crashed"
         self._faults[kind] += 1
         if isinstance(error, ProgramError | EntrantError):  # the bot does not play at all
-            reason, trace = bounded(str(error)), trace_of(error.__cause__) if error.__cause__ else ""
+            reason, trace = bounded(str(error)), trace_before(error.__cause__) if error.__cause__ else ""
         elif kind == "illegal":
             reason = f"made no legal move: {error_text(error, named=False)}"
             trace = "" if is_checked else trace_of(error)

@@ -15,7 +15,7 @@ from cli.bots.faults import Fault, fault_in_talk, fault_sentence, trace_lines
 from cli.bots.program_bot import MOVE_MS, ProgramBot, fault_summary
 from cli.bots.programs import ProgramError
 from cli.exits import ExitCode, Failure, closing_code
-from cli.output import say
+from cli.output import complain, say
 from cli.render import command_line, escape, sentence
 from cli.text.event_json import BOT_DONE, BOT_FAILED, BOT_FAULT, event_line
 from cli.text.narrate import narrate
@@ -237,13 +237,14 @@ async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
 
 
 def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
-    """Return the failure to report when a program cannot be started, or sends no valid hello.
+    """Print what a program wrote that cannot be started, or sends no valid hello; return the failure to report.
 
     :param command: the program's command, for a hint to check it alone; empty if this was such a check.
     """
-    hint = "" if error.has_run else "Name the program, or its interpreter and the file, as you would in a shell."
+    if error.trace:
+        complain("\n".join(trace_lines(error.trace)))
     choices = [(command_line("bot", "check", "--", *command), "Try it alone")] if command else []
-    return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=hint, choices=choices)
+    return Failure(sentence(f"the bot's program {escape(str(error))}"), hint=escape(error.hint), choices=choices)
 
 
 class TooLongError(Exception):

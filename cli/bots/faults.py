@@ -6,6 +6,7 @@ escaped by whatever prints them.
 
 from __future__ import annotations
 
+import importlib
 import os
 import traceback
 from collections.abc import Iterator
@@ -33,7 +34,12 @@ _IN_TALK: Final[dict[FaultKind, str]] = {
 _SHOWN_LINES: Final = 25
 """Maximum lines of a trace that are printed."""
 _SHOWN_COLUMNS: Final = 200
-_CALLERS: Final = (f"{Path(str(cli.__file__)).parent}{os.sep}", contest.__file__, "<frozen importlib")
+_CALLERS: Final = (
+    f"{Path(str(cli.__file__)).parent}{os.sep}",
+    contest.__file__,
+    str(importlib.__file__),
+    "<frozen importlib",
+)
 """The beginnings of the file names of all code that calls the class of a bot, or imports it."""
 
 
@@ -97,6 +103,14 @@ def error_text(error: BaseException, *, named: bool = True) -> str:
 def bounded(reason: str) -> str:
     """Return a reason cut to its maximum length."""
     return reason if len(reason) <= REASON_CHARACTERS else f"{reason[:REASON_CHARACTERS]}…"
+
+
+def trace_before(error: BaseException) -> str:
+    """Return the traceback of an error without its last line, if that is :func:`error_text`, which is printed after it.
+
+    :returns: an empty text if there is nothing else to see.
+    """
+    return trace_of(error).rstrip().removesuffix(error_text(error))
 
 
 def trace_of(error: BaseException) -> str:

@@ -57,6 +57,8 @@ def make_player(text: str, rng: Random) -> Player:
     if text in LEVELS:
         return house_player(text, rng)
     module, name = text.split(":")
+    if module.endswith(".py") and Path(module).is_file():
+        raise EntrantError(f"{text} cannot be made: name the module without .py, as in {module[:-3]}:{name}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # after everything else, so that no file here hides a library

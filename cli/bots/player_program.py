@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 import cli
-from cli.bots.faults import trace_of
+from cli.bots.faults import trace_before, trace_of
 from cli.bots.player_class import EntrantError, kind_of, make_player
 from p2pdice.players import Player
 from p2pdice.players.contest import answer
@@ -50,7 +50,7 @@ def main(text: str) -> None:
             if (reply := _reply(player, text, message, value)) is not None:
                 print(json.dumps(reply), file=out, flush=True)
     except EntrantError as error:
-        cause = trace_of(error.__cause__) if error.__cause__ else ""
+        cause = trace_before(error.__cause__) if error.__cause__ else ""
         sys.exit(f"{cause}{error}")
     except Exception as error:  # noqa: BLE001 - the author's code may raise anything
         sys.exit(trace_of(error) or f"{type(error).__name__}: {error}")

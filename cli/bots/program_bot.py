@@ -126,10 +126,10 @@ class ProgramBot:
             self._greet_with(ruleset, 0, (self.name, "player"))
             return await self._greet(program)
         except _FaultError as error:
-            said = (await program.last_words()).clause
-            raise ProgramError(
-                f"{self._text or ' '.join(self._command)} does not say hello: it {error}{said}", has_run=True
-            ) from None
+            words = await program.last_words()
+            failed = error if error.kind == "late" else f"does not say hello: it {error}"
+            reason = f"{self._text or ' '.join(self._command)} {failed}{words.clause}"
+            raise ProgramError(reason, trace=words.text.rpartition("\n")[0]) from None
         finally:
             await self.close()
 
@@ -256,7 +256,7 @@ class ProgramBot:
         """Wait for a hello, and return the name in it."""
         deadline = asyncio.get_running_loop().time() + HELLO_SECONDS
         for _ in range(_STALE):
-            hello = await self._read(program, deadline)
+            hello = await self._read(program, deadline, f"did not say hello within {HELLO_SECONDS:g} s")
             turn = hello.get("id")
             if hello.get("type") != "move" or type(turn) is not int or not 0 < turn <= self.moves:
                 break
@@ -285,7 +285,7 @@ class ProgramBot:
         if not self._tell(question | {"left_ms": round(1000 * (deadline - asked))}, view):
             raise _FaultError("crashed", "does not read what it is told")
         for _ in range(_STALE):
-            answer = await self._read(program, deadline)
+            answer = await self._read(program, deadline, f"did not answer within {self._move_ms / 1000:g} s")
             if answer.get("type") != "move" or type(answer.get("id")) is not int or answer["id"] > turn:
                 raise _FaultError("malformed", f"said something that is not a move for turn {turn}")
             if answer["id"] == turn:
@@ -295,12 +295,12 @@ class ProgramBot:
             # This answers an earlier turn, and has already been counted as late.
         raise _FaultError("malformed", "said the same over and over")
 
-    async def _read(self, program: Program, deadline: float) -> dict[str, Any]:
+    async def _read(self, program: Program, deadline: float, late: str) -> dict[str, Any]:
         try:
             async with asyncio.timeout_at(deadline):
                 line = await program.read()
         except TimeoutError:
-            raise _FaultError("late", "did not answer in time") from None
+            raise _FaultError("late", late) from None
         except OverlongLineError as error:
             raise _FaultError("malformed", f"said too much: {error}") from None
         if line is None:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from cli.bots.line_log import LineLog
@@ -44,11 +45,16 @@ _LOG_PAUSE: Final = 0.05
 
 
 class ProgramError(Exception):
-    """A program cannot be started or, if it ``has_run``, does not follow the protocol."""
+    """A program cannot be started, or does not follow the protocol.
 
-    def __init__(self, reason: str, *, has_run: bool = False) -> None:
+    :param hint: a sentence on what to type instead; unescaped.
+    :param trace: what the program wrote to its standard error, without the last line, which the reason has.
+    """
+
+    def __init__(self, reason: str, *, hint: str = "", trace: str = "") -> None:
         super().__init__(reason)
-        self.has_run = has_run
+        self.hint = hint
+        self.trace = trace
 
 
 class LastWords(NamedTuple):
@@ -269,8 +275,27 @@ async def start_program(command: Sequence[str], log: LineLog | None = None) -> P
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ProgramError(f"{command[0]} cannot be started: {reason}") from None
+        raise ProgramError(f"{command[0]} cannot be started: {reason}", hint=_meant(command[0])) from None
     return program
+
+
+def _meant(word: str) -> str:
+    """Return a hint for somebody who typed this for a program that cannot be started: a file, or a class in one."""
+    path, _, name = word.partition(":")
+    if not Path(path).is_file():
+        path, _, name = word.partition(".")  # as Python writes it
+        path += ".py"
+    file = Path(path)
+    ways = []
+    if file.is_file() and not name:
+        is_program = os.access(file, os.X_OK) and os.name == "posix"
+        python = "python3" if os.name == "posix" else "python"
+        ways = [f"./{path}"] if is_program and file.name == path else [f"'{python} {path}'"] * (file.suffix == ".py")
+    if file.is_file() and file.suffix == ".py":
+        ways.append(f"{'.'.join(file.with_suffix('').parts)}:{name or 'Class'} for a class in it")
+    if ways:
+        return f"Did you mean {', or '.join(ways)}?"
+    return "Name the program, or its interpreter and the file, as you would in a shell."
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:

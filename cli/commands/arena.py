@@ -30,7 +30,7 @@ from cli.arena.ratings import HEADS
 from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
 from cli.arena.tournament import ChangedBotError, Journal, JournalInUseError, kept, run
 from cli.bots.bot_seat import introduced
-from cli.bots.faults import trace_lines, trace_of
+from cli.bots.faults import trace_before, trace_lines
 from cli.bots.player_class import EntrantError
 from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import LogsOption, MoveOption, log_folder
@@ -360,8 +360,8 @@ def _try_out(plan: Plan) -> None:
                 with redirect_stdout(sys.stderr):  # keep a module's output out of the standings
                     entrant.seat(Random(0), plan.move_ms)  # noqa: S311
         except (EntrantError, ProgramError) as error:
-            if error.__cause__ is not None:
-                complain("\n".join(trace_lines(trace_of(error.__cause__))))
+            if error.__cause__ is not None and (trace := trace_before(error.__cause__)):
+                complain("\n".join(trace_lines(trace)))
             raise Failure(sentence(escape(str(error))), code=ExitCode.USAGE) from None
 
 

@@ -101,6 +101,13 @@ class Quits(Raises):
         sys.exit(0)
 
 
+class Unmade(Raises):
+    """Has a mistake in its constructor."""
+
+    def __init__(self, rng: Random) -> None:
+        rng.seed(1 // 0)
+
+
 class Rare(Raises):
     """Fails in the second round, and bids too low in the fourth."""
 

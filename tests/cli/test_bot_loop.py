@@ -17,7 +17,9 @@ from cli.bots.bot import PlayerBot, SharedDice, rehearse
 from cli.bots.crew import _ROOT, restore_path
 from cli.bots.faults import Fault, fault_in_talk
 from cli.bots.line_log import LARGEST_LOG, LineLog
+from cli.bots.player_class import EntrantError, make_player
 from cli.bots.program_bot import ProgramBot
+from cli.bots.programs import ProgramError
 from cli.foreign_text import LINE_BYTES
 from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS
@@ -73,6 +75,48 @@ async def test_a_class_that_raises_at_a_table_is_shown_with_its_traceback(tmp_pa
     assert re.findall(r", in (\w+)", faults[0].trace) == ["choose", "look_up"]
     assert bot.log is not None
     assert any(mark == "!" and "KeyError" in line for mark, line in lines(bot.log.path))
+
+
+@pytest.mark.parametrize("command", [("arena", "odds", "{}", "--games", "2"), ("bot", "check", "--", "{}")])
+def test_an_error_in_a_constructor_is_shown_once_and_where_it_is(here: Run, command: tuple[str, ...]) -> None:
+    done = here(*(word.format("tests.cli.arena_players:Unmade") for word in command))
+    assert done.returncode
+    told = " ".join(done.stderr.split())
+    assert told.count("ZeroDivisionError") == 1
+    assert "arena_players.py" in told
+    assert told.count("in __init__") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("mine.py", "'{python} mine.py', or mine:Class for a class in it"),
+        ("./mine.py", "'{python} ./mine.py', or mine:Class for a class in it"),
+        ("sub/mine.py:Careful", "sub.mine:Careful for a class in it"),
+        ("mine", "'{python} mine.py', or mine:Class for a class in it"),
+        ("mine.Careful", "mine:Careful for a class in it"),
+        ("runs", "./runs"),
+        ("runs.py", "./runs.py, or runs:Class for a class in it"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="Windows starts other files")
+async def test_a_file_or_a_class_that_is_typed_wrongly_is_recognized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, meant: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    for file in ("mine.py", "sub/mine.py", "runs", "runs.py"):
+        (tmp_path / file).touch(0o755 if "runs" in file else 0o644)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ProgramError) as failed:
+        await ProgramBot([typed]).open()
+    assert failed.value.hint == f"Did you mean {meant.format(python='python3')}?"
+
+
+def test_a_class_is_typed_without_the_ending_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(EntrantError, match="as in mine:Careful"):
+        make_player("mine.py:Careful", Random(1))
 
 
 async def test_a_log_has_every_line_in_and_out(tmp_path: Path) -> None:

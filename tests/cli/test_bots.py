@@ -396,6 +396,12 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(here: Run, pr
     assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played", "trace"}
 
 
+def test_a_late_hello_is_told_with_its_limit(here: Run, program: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.bots.program_bot.HELLO_SECONDS", 0.25)
+    done = here("bot", "check", "--", *program("time.sleep(60)"))
+    assert " did not say hello within 0.25 s" in " ".join(done.stderr.split())
+
+
 def test_sentences_are_broken_between_words_at_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
