@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cli.arena.game import Game, Plan, SeatFault
 from cli.arena.standings import short_names
-from cli.bots.faults import instead, trace_lines
+from cli.bots.faults import predicate, trace_lines
 from cli.render import command_line, counted, escape
 
 _MOST: Final = 20
@@ -28,6 +28,8 @@ class ListedFault:
     """The number of the first game that has it, in the order in which games ended."""
     games: int = 0
     """How many games have it."""
+    times: int = 0
+    """How often it was made in them."""
 
 
 class FaultList:
@@ -45,10 +47,12 @@ class FaultList:
         noted = set()
         for each in game.described:
             faults, likeness = self._faults[entrants[each.seat]], each.likeness
-            if (entrants[each.seat], likeness) in noted or (likeness not in faults and len(faults) == _MOST):
+            if likeness not in faults and len(faults) == _MOST:
                 continue
-            noted.add((entrants[each.seat], likeness))  # an entrant can have several seats
-            faults.setdefault(likeness, ListedFault(each, game.number)).games += 1
+            listed = faults.setdefault(likeness, ListedFault(each, game.number))
+            listed.times += each.times
+            listed.games += (entrants[each.seat], likeness) not in noted  # an entrant can have several seats
+            noted.add((entrants[each.seat], likeness))
 
     def text(self, plan: Plan, path: Path) -> str:
         """Return the faults in words, with the commands that show their games; empty if there are none.
@@ -63,8 +67,9 @@ class FaultList:
             name = names[entrant]
             shown = sorted(faults.values(), key=lambda each: -each.games)
             for each in shown[:_SHOWN]:
-                where = f"in {counted(each.games, 'game')}, first in game {each.game}"
-                yield f"{name} {escape(each.first.reason)}{instead(each.first.played)}: {where}."
+                times = f"{counted(each.times, 'time')} in {counted(each.games, 'game')}"
+                where = f"first in game {each.game}{', ' * bool(each.first.log)}{each.first.log}"
+                yield f"{name} {escape(predicate(each.first.reason, each.first.played, times, where))}."
                 yield from trace_lines(each.first.trace)
                 yield f"    {command_line('replay', path, '--game', str(each.game))}"
             if len(shown) > _SHOWN:
@@ -74,7 +79,13 @@ class FaultList:
     def to_json(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the faults as data for JSON."""
         return [
-            {"bot": plan.entrants[entrant].name, "game": each.game, "games": each.games, **each.first._asdict()}
+            {
+                "bot": plan.entrants[entrant].name,
+                "game": each.game,
+                "games": each.games,
+                **each.first._asdict(),
+                "times": each.times,
+            }
             for entrant, faults in sorted(self._faults.items())
             for each in faults.values()
         ]

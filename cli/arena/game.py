@@ -6,7 +6,6 @@ Workers run in processes of this machine or of a cluster, and keep programs runn
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ from cli.bots.faults import (
     FaultKind,
     bounded,
     error_text,
+    likeness,
     trace_before,
     trace_of,
 )
@@ -42,11 +42,9 @@ from p2pdice.views import View
 _FAULTS: Final = get_args(FaultKind)
 _MOST: Final = 1_000_000_000
 """Maximum number of faults of a kind, and of milliseconds for a move. No game comes near it."""
+_LOG_CHARACTERS: Final = 80
 _DESCRIBED: Final = 8
 """Maximum number of faults that a game describes for each seat. A seat with more makes the same again and again."""
-_DETAILS: Final = re.compile(r"\([^()]*\)|\d+")
-"""The parts of a reason that differ between faults with the same cause: numbers, and lists in brackets."""
-_LOCATION: Final = re.compile(r'File "[^"\n]*", line \d+')
 
 
 class SeatFault(NamedTuple):
@@ -62,12 +60,15 @@ class SeatFault(NamedTuple):
     """The move that was played instead; empty if no move was due."""
     trace: str
     """See :attr:`cli.bots.faults.Fault.trace`."""
+    log: str = ""
+    """See :attr:`cli.bots.faults.Fault.log`."""
+    times: int = 1
+    """How many equal faults the seat made in this game."""
 
     @property
     def likeness(self) -> tuple[str, str, str]:
-        """Equal for faults that probably have the same cause: their reasons differ only in details."""
-        where = _LOCATION.findall(self.trace)
-        return self.kind, _DETAILS.sub("#", self.reason), where[-1] if where else ""
+        """See :func:`cli.bots.faults.likeness`."""
+        return likeness(self.kind, self.reason, self.trace)
 
     @classmethod
     def from_json(cls, data: Sequence[object], seats: int) -> SeatFault:
@@ -76,10 +77,18 @@ class SeatFault(NamedTuple):
         :raises ValueError: if the data is anything else.
         """
         fault = cls(*data)  # type: ignore[arg-type]  # checked below
-        texts = (fault.reason, REASON_CHARACTERS + 1), (fault.played, 64), (fault.trace, TRACE_CHARACTERS)
+        texts = (
+            (fault.reason, REASON_CHARACTERS + 1),
+            (fault.played, 64),
+            (fault.trace, TRACE_CHARACTERS),
+            (fault.log, _LOG_CHARACTERS),
+        )
         if not all(isinstance(text, str) and len(text) <= most for text, most in texts):
             raise ValueError("this is not a game of an arena: a fault is not described in words")
-        if fault.kind not in _FAULTS or not all(type(each) is int and each >= 0 for each in fault[:2]):
+        if fault.kind not in _FAULTS or not all(
+            type(each) is int and least <= each <= _MOST
+            for each, least in ((fault.seat, 0), (fault.line, 0), (fault.times, 1))
+        ):
             raise ValueError("this is not a game of an arena: it describes something that is not a fault")
         if fault.seat >= seats:
             raise ValueError("this is not a game of an arena: nobody sits where a fault was made")
@@ -165,8 +174,8 @@ class TimedBot:
     def __init__(self, bot: Bot, seat: int, lines: Sequence[Line]) -> None:
         self.name = bot.name
         self.ms: list[float] = []
-        self.described: list[SeatFault] = []
-        """The first of its different faults."""
+        self._described: dict[tuple[str, str, str], SeatFault] = {}
+        """The first of its different faults, by their likeness."""
         self._bot = bot
         self._seat = seat
         self._lines = lines
@@ -218,6 +227,11 @@ class TimedBot:
         """Do nothing: the bot may play in the next game."""
 
     @property
+    def described(self) -> Sequence[SeatFault]:
+        """The first of its different faults."""
+        return tuple(self._described.values())
+
+    @property
     def faults(self) -> dict[str, int]:
         """The faults of this game, by kind."""
         made = Counter(_counted(self._bot)) - self._counted + self._faults
@@ -243,15 +257,18 @@ class TimedBot:
             trace = "" if is_checked else trace_of(error)
         else:
             reason, trace = f"raised {error_text(error)}", trace_of(error)
-        fault = Fault(kind, reason, len(self.ms), "" if view is None else str(default_move(view)), trace)
-        if isinstance(self._bot, ClassBot) and self._bot.log is not None:
-            self._bot.log.remark(f"{kind}: it {reason}\n{trace}")
-        self._describe(fault)
+        log = self._bot.log if isinstance(self._bot, ClassBot | _Retired) else None
+        where = "" if log is None else log.remark(f"{kind}: it {reason}\n{trace}")
+        self._describe(Fault(kind, reason, len(self.ms), "" if view is None else str(default_move(view)), trace, where))
 
     def _describe(self, fault: Fault) -> None:
-        found = SeatFault(self._seat, len(self._lines), fault.kind, fault.reason, fault.played, fault.trace)
-        if len(self.described) < _DESCRIBED and all(each.likeness != found.likeness for each in self.described):
-            self.described.append(found)
+        alike = likeness(fault.kind, fault.reason, fault.trace)
+        if first := self._described.get(alike):
+            self._described[alike] = first._replace(times=first.times + 1)
+        elif len(self._described) < _DESCRIBED:
+            self._described[alike] = SeatFault(
+                self._seat, len(self._lines), fault.kind, fault.reason, fault.played, fault.trace, fault.log
+            )
 
 
 def _counted(bot: Bot) -> dict[str, int]:
@@ -460,7 +477,7 @@ def _made(entrant: Entrant, rng: Random, move_ms: int, log: LineLog | None) -> B
     try:
         return entrant.seat(rng, move_ms, log)
     except UnmadeError as error:  # it could be made before the first game; now it loses this game
-        return _Retired(entrant.name, error)
+        return _Retired(entrant.name, error, log)
 
 
 def luck(plan: Plan, fixture: Fixture) -> str:
@@ -488,8 +505,9 @@ class _Retired:
     :param error: why it does not play: a predicate without a subject.
     """
 
-    def __init__(self, name: str, error: Exception) -> None:
+    def __init__(self, name: str, error: Exception, log: LineLog | None = None) -> None:
         self.name = name
+        self.log = log
         self._error = error
 
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:

@@ -12,9 +12,10 @@ from typing import Any, Final
 from cli.arena.fixtures import bot_label
 from cli.arena.game import SeatFault
 from cli.arena.game_file import FiledGame, reading
-from cli.bots.faults import instead
+from cli.bots.faults import predicate
 from cli.bots.referee import Referee
 from cli.foreign_text import read_object
+from cli.render import counted
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Hand
@@ -134,7 +135,9 @@ class RetoldGame:
         return "" if self._ruleset.name else self.rules
 
     def _notice(self, fault: SeatFault) -> Notice:
-        return Notice(f"{self.players[fault.seat].name} {fault.reason}{instead(fault.played)}")
+        first = f"the first of {counted(fault.times, 'such fault')} in this game" if fault.times > 1 else ""
+        told = predicate(fault.reason, fault.played, first, fault.log)
+        return Notice(f"{self.players[fault.seat].name} {told}")
 
     def steps(self) -> Iterator[ClosedStep]:
         return iter(())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ _IN_TALK: Final[dict[FaultKind, str]] = {
     "illegal": "made an illegal move",
     "crashed": "crashed",
 }
+_DETAILS: Final = re.compile(r"\([^()]*\)|\d+")
+"""The parts of a reason that differ between faults with the same cause: numbers, and lists in brackets."""
+_LOCATION: Final = re.compile(r'File "[^"\n]*", line \d+')
 _SHOWN_LINES: Final = 25
 """Maximum lines of a trace that are printed."""
 _SHOWN_COLUMNS: Final = 200
@@ -56,19 +60,34 @@ class Fault:
     """The move that was played instead; empty if no move was due."""
     trace: str = ""
     """The end of what a crashed program wrote to its standard error, or the traceback of a class: lines of any text."""
+    log: str = ""
+    """Where the log of the bot has it, as ``FILE:LINE``; empty without a log."""
 
 
-def instead(played: str) -> str:
-    """Return the end of a sentence on a fault: what was played instead.
+def likeness(kind: str, reason: str, trace: str) -> tuple[str, str, str]:
+    """Return what is equal for faults that probably have the same cause: their reasons differ only in details."""
+    where = _LOCATION.findall(trace)
+    return kind, _DETAILS.sub("#", reason), where[-1] if where else ""
 
-    :param played: the move; empty if no move was due.
+
+def predicate(reason: str, played: str, *notes: str) -> str:
+    """Return a fault as the end of a sentence on its bot: the reason, what was played instead, and notes in brackets.
+
+    :param notes: omitted if empty.
+    :returns: unescaped text.
+
+    >>> predicate("did not answer", "liar", "two faults so far", "odds15-1.log:7")
+    'did not answer, and liar was played instead (two faults so far; odds15-1.log:7)'
     """
-    return f", and {played} was played instead" if played else ""
+    instead = f", and {played} was played instead" if played else ""
+    beside = "; ".join(filter(None, notes))
+    return f"{reason}{instead}{f' ({beside})' if beside else ''}"
 
 
 def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
     """Return a sentence on a fault for spectators. ``name`` must be safe to print."""
-    return f"{name} {escape(fault.reason)}{instead(fault.played)} ({counted(so_far, 'fault')} so far)."
+    notes = f"{counted(so_far, 'fault')} so far", fault.log
+    return f"{name} {escape(predicate(fault.reason, fault.played, *notes))}."
 
 
 def fault_in_talk(fault: Fault, so_far: int) -> str:

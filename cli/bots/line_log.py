@@ -34,7 +34,7 @@ class LineLog:
         plain = _PLAIN.sub("-", name).strip("-")[:_NAME_CHARACTERS] or "bot"
         self._rests: dict[Mark, bytes] = {}
         """By mark, the beginning of a line whose end has not arrived."""
-        self._size = 0
+        self._size = self._lines = 0
         number = 1
         while True:
             self.path = folder / f"{plain}-{number}.log"
@@ -53,11 +53,13 @@ class LineLog:
         for line in lines:
             self._write(mark, line)
 
-    def remark(self, text: str) -> None:
-        """Log a remark, which can have several lines, after all that has arrived so far."""
+    def remark(self, text: str) -> str:
+        """Log a remark, which can have several lines, after all that has arrived so far; return its ``FILE:LINE``."""
         self._finish()
+        where = f"{self.path.name}:{self._lines + 1}"
         for line in text.splitlines():
             self._write("#", line.encode(errors="backslashreplace"))
+        return where
 
     def close(self) -> None:
         """Log the incomplete lines, and close the file."""
@@ -77,6 +79,7 @@ class LineLog:
         text = harmless(line[:LINE_BYTES].removesuffix(b"\r").decode(errors="backslashreplace")).replace("\n", " ")
         whole = f"{time} {mark} {text}{' ...' if len(line) > LINE_BYTES else ''}\n".encode(errors="backslashreplace")
         self._size += len(whole)
+        self._lines += 1
         if self._size > LARGEST_LOG:
             whole = f"{time} # This log is full: the rest is not kept.\n".encode()
         self._file.write(whole)

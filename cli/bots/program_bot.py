@@ -318,9 +318,8 @@ class ProgramBot:
             words = await program.last_words(GRACE)
             trace = words.text[-TRACE_CHARACTERS:]
             reason = bounded(f"{reason}{words.clause}")
-        fault = Fault(error.kind, reason, self.moves, played, trace)
-        if self.log is not None:
-            self.log.remark(f"{fault.kind}: it {reason}")
+        log = "" if self.log is None else self.log.remark(f"{error.kind}: it {reason}")
+        fault = Fault(error.kind, reason, self.moves, played, trace, log)
         if played:
             self._tell({"type": "error", "id": self.moves, "error": reason, "played": played})
         self.on_fault(fault)

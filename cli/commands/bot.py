@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,7 +15,7 @@ from typer.core import TyperGroup
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
 from cli.bots.crew import KILL_AFTER, Order, restore_path
-from cli.bots.faults import instead, trace_lines
+from cli.bots.faults import likeness, predicate, trace_lines
 from cli.bots.program_bot import check as examine
 from cli.bots.programs import ProgramError
 from cli.commands.bot_options import GIVE_UP, LevelOption, LevelsOption, LogsOption, MoveOption, log_folder
@@ -37,6 +38,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.match.lobby import TableSettings
 
 if TYPE_CHECKING:
+    from cli.bots.faults import Fault
     from cli.bots.program_bot import Conformance, Trial
     from cli.text.seating import Seating
     from protocol.events import NodeEvent
@@ -204,9 +206,13 @@ def _line(trial: Trial) -> str:
 
 
 def _print(report: Conformance, log: Path | None) -> None:
+    alike: defaultdict[tuple[str, str, str], list[tuple[Trial, Fault]]] = defaultdict(list)
     for trial, fault in report.faults:
+        alike[likeness(fault.kind, fault.reason, fault.trace)].append((trial, fault))
+    for (trial, fault), *others in alike.values():
         where = f"{trial.rules}, {counted(trial.players, 'player')}, turn {fault.turn}"
-        say(f"  {where}: {fault.kind}: it {escape(fault.reason)}{instead(fault.played)}")
+        times = f"the first of {counted(len(others) + 1, 'such fault')}" if others else ""
+        say(f"  {where}: {fault.kind}: it {escape(predicate(fault.reason, fault.played, times, fault.log))}")
         for line in trace_lines(fault.trace):
             say(line)
     matches = counted(len(report.trials), "match", "matches")

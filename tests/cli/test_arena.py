@@ -38,6 +38,7 @@ from cli.bots.bot import PlayerBot, SharedDice
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
 from cli.exits import ExitCode, Failure
+from cli.render import counted
 from p2pdice.moves import Move
 from p2pdice.players import LEVELS
 from p2pdice.rulesets import PRESETS, Ruleset
@@ -342,12 +343,19 @@ class TestFaults:
     def test_a_mistake_is_shown_with_a_game_that_has_it(self) -> None:
         arena = plan("tests.cli.arena_players:Rare", "odds", games=20)
         found, shown = self.listed(arena)
-        described = {game.number: {each.likeness for each in game.described} for game in played(arena)}
+        games = played(arena)
+        described = {game.number: {each.likeness for each in game.described} for game in games}
         for each in found:
             assert f"p2pdice replay games.ndjson --game {each['game']}\n" in f"{shown}\n"
             fault = SeatFault(*(each[name] for name in SeatFault._fields))
             assert fault.likeness in described[each["game"]]
             assert each["games"] == sum(fault.likeness in faults for faults in described.values())
+        assert sum(each["times"] for each in found) == sum(
+            sum(faults.values()) for game in games for faults in game.faults
+        )
+        assert (
+            f" ({counted(found[0]['times'], 'time')} in {counted(found[0]['games'], 'game')}; first in game " in shown
+        )
 
     def test_a_program_that_ended_is_shown_with_its_last_lines(self, tmp_path: Path) -> None:
         fails = GOOD.replace("move(message)", "raise KeyError('its turn')")

@@ -21,6 +21,7 @@ from cli.bots.player_class import EntrantError, make_player
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError
 from cli.foreign_text import LINE_BYTES
+from cli.render import harmless
 from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS
 from tests.cli.conftest import Run
@@ -74,7 +75,12 @@ async def test_a_class_that_raises_at_a_table_is_shown_with_its_traceback(tmp_pa
     assert "and wrote: KeyError: 'round 2" in faults[0].reason
     assert re.findall(r", in (\w+)", faults[0].trace) == ["choose", "look_up"]
     assert bot.log is not None
-    assert any(mark == "!" and "KeyError" in line for mark, line in lines(bot.log.path))
+    log = bot.log.path
+    assert any(mark == "!" and "KeyError" in line for mark, line in lines(log))
+    for fault in faults:
+        name, _, number = fault.log.rpartition(":")
+        assert name == log.name
+        assert lines(log)[int(number) - 1] == ("#", f"crashed: it {harmless(fault.reason)}")
 
 
 @pytest.mark.parametrize("command", [("arena", "odds", "{}", "--games", "2"), ("bot", "check", "--", "{}")])
@@ -148,9 +154,11 @@ def test_an_arena_logs_programs_and_classes_and_names_each_game(tmp_path: Path) 
         ]
         asked = sum(mark == ">" and json.loads(line)["type"] == "turn" for mark, line in logged)
         assert asked == sum(len(game.ms[seat]) for game, seat in zip(games, seats, strict=True))
-    assert any(
-        "KeyError" in line for mark, line in lines(tmp_path / "tests-cli-arena_players-Rare-1.log") if mark == "#"
-    )
+    faults = [fault for game in games for fault in game.described]
+    assert faults
+    for fault in faults:
+        name, _, number = fault.log.rpartition(":")
+        assert lines(tmp_path / name)[int(number) - 1] == ("#", f"{fault.kind}: it {harmless(fault.reason)}")
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/passwd", "", "..", "con", "a\x1b[2J\u202e\n", "x" * 999, "C:\\x"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -393,7 +394,13 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(here: Run, pr
     assert "and was stopped" in done.stdout
     report = json.loads(here("bot", "check", "--json", "--", *command).stdout)
     assert (report["conforms"], report["complete"]) == (False, False)
-    assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played", "trace"}
+    assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played", "trace", "log"}
+
+
+def test_equal_faults_are_shown_once_with_their_number(here: Run, program: Write) -> None:
+    done = here("bot", "check", "--", *program("for turn in listen(): move(turn, 'zz')"))
+    assert done.stdout.count("illegal: it made no legal move: ") == done.stdout.count("the first of ") == 1
+    assert re.search(r"\(the first of \d+ such faults\)\nodd", done.stdout)
 
 
 def test_a_late_hello_is_told_with_its_limit(here: Run, program: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tests.cli.test_arena import plan, played, text
 
 ARENA = plan("odds", "odds", games=4)
 GAMES: list[Game] = []
-FAULT = {"seat": 0, "line": 0, "kind": "late", "reason": "", "played": "", "trace": ""}
+FAULT = {"seat": 0, "line": 0, "kind": "late", "reason": "", "played": "", "trace": "", "log": "", "times": 1}
 
 
 def line(fixture: int, **change: Any) -> dict[str, Any]:
@@ -80,7 +80,9 @@ def test_a_line_that_is_no_json_object_is_refused(path: Path, read: Callable[[Pa
         {"faults": [{"late": -3}, {}]}, {"faults": [{"late": 10**4200}, {}]}, {"faults": [{"late": 1.5}, {}]},
         {"described": [{}]}, {"described": [FAULT | {"seat": 2}]}, {"described": [FAULT | {"trace": "x" * 9_000}]},
         {"described": [FAULT | {"kind": "\x1b[2J"}]}, {"described": [FAULT | {"line": -1}]},
-        {"described": [FAULT | {"reason": 1}]}, {"described": [FAULT] * 99}, {"described": [FAULT | {"reason": []}]},
+        {"described": [FAULT | {"times": 0}]}, {"described": [FAULT | {"times": 10**30}]},
+        {"described": [FAULT | {"log": "x" * 99}]}, {"described": [FAULT | {"reason": 1}]},
+        {"described": [FAULT] * 99}, {"described": [FAULT | {"reason": []}]},
         {"described": [FAULT | dict.fromkeys(("reason", "trace"), "x" * 999)]}, {"described": 1},
         {"lines": [[1]]}, {"bots": ["odds"]}, {"bots": ["odds", 1]}, {"bots": ["x" * 5_000, "odds"]},
         {"bots": ["odds"] * 3}, {"seed": 1}, {"options": []},

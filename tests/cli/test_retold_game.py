@@ -14,7 +14,7 @@ from cli.arena.game_file import FiledGame
 from cli.arena.retold_game import RetoldGame, UnreadableGameError
 from cli.arena.tournament import Journal, filed
 from cli.exits import ExitCode
-from cli.render import escape
+from cli.render import escape, number
 from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.picture import picture
@@ -91,11 +91,13 @@ def test_it_can_be_told_from_any_step_and_from_any_seat() -> None:
 
 def test_a_fault_is_told_at_the_move_that_was_played_instead() -> None:
     data = game(RARE, "odds")
+    data["described"][0]["times"] = 3
     told = list(retold(data).tell())
     notices = [(step, event.text) for step, event in told if isinstance(event, Notice)]
     assert [step for step, _ in notices] == [fault["line"] for fault in data["described"]]
     for fault, (step, text) in zip(data["described"], notices, strict=True):
-        assert text == f"Rare {fault['reason']}, and {fault['played']} was played instead"
+        first = f" (the first of {number(fault['times'])} such faults in this game)" if fault["times"] > 1 else ""
+        assert text == f"Rare {fault['reason']}, and {fault['played']} was played instead{first}"
         assert data["lines"][step]["do"] == fault["played"]
 
 
@@ -112,6 +114,7 @@ def notes_at(lines: list[str], data: dict[str, Any]) -> list[str]:
 
 def test_at_the_table_a_fault_is_in_the_talk_at_its_scene_and_nowhere_else() -> None:
     data = game(RARE, "odds")
+    data["described"][0]["times"] = 1
     after = sum("deal" in line for line in data["lines"][: data["described"][0]["line"] + 1])
     forward = [f"round {after}"]
     while not (told := notes_at(forward, data)):
@@ -215,7 +218,16 @@ def test_hostile_text_in_a_file_is_escaped(here: Run, tmp_path: Path) -> None:
     data = game("odds", "odds")
     data |= {"bots": ["\x1b[2J\u202e", "odds"], "seed": "\x1b[2J\n", "rules": "\x1b]0;x\x07"}
     data["described"] = [
-        {"seat": 0, "line": 3, "kind": "late", "reason": "\x1b[2J\nFAIR.", "played": "\x07", "trace": ""}
+        {
+            "seat": 0,
+            "line": 3,
+            "kind": "late",
+            "reason": "\x1b[2J\nFAIR.",
+            "played": "\x07",
+            "trace": "",
+            "log": "\x1b[2J",
+            "times": 2,
+        }
     ]
     (tmp_path / "one").write_text('{"type":"game",' + json.dumps(data).removeprefix('{"type": "game", ') + "\n")
     for options in ((), ("--json",)):
