@@ -5,6 +5,7 @@ The file may come from anybody. The game is played again by the engine before an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,18 @@ from protocol.match.replay import ClosedStep, Moment
 
 
 class NoGameError(Exception):
-    """There is no such game. The message is a clause about the file, unescaped."""
+    """There is no such game. The message is a clause about the file, unescaped.
+
+    :param example: the number of a game that is there; None if there is none.
+    """
+
+    def __init__(self, reason: str, example: int | None) -> None:
+        super().__init__(reason)
+        self.example = example
+
+
+_NUMBER: Final = re.compile(rb'\A\{"type":"game","number":(\d{1,10}),')
+"""The beginning of a line as an arena writes it."""
 
 
 class UnreadableGameError(ValueError):
@@ -48,20 +60,26 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
     :raises OSError: if the file cannot be read, or is no regular file.
     """
     found: FiledGame | None = None
+    numbers: list[int] = []
     with reading(path) as lines:
         for line in lines:
+            numbers += map(int, _NUMBER.findall(line))
             if number is not None and b"%d" % number not in line:
                 continue  # a file can have a million games, which take minutes to parse
             data = read_object(line)
             if data.get("type") == "arena" or number not in (None, data.get("number")):
                 continue
             if found is not None:
-                raise NoGameError("it has several games")
+                raise NoGameError("it has several games", found.game.number)
             found = FiledGame.from_json(data)
             if number is not None:
                 break
     if found is None:
-        raise NoGameError("it has no game" if number is None else f"it has no game {number}")
+        asked = "" if number is None else f" {number}"
+        there = (
+            f": its {counted(len(numbers), 'game')} are numbered {min(numbers)} to {max(numbers)}" if numbers else ""
+        )
+        raise NoGameError(f"it has no game{asked}{there}", min(numbers, default=None))
     return RetoldGame(path, found)
 
 

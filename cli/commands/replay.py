@@ -216,7 +216,7 @@ def _game(path: Path, game: int | None) -> RetoldGame:
     try:
         return game_from(path, game)
     except NoGameError as error:
-        hint = "Give the number of a game, such as --game 0."
+        hint = "" if error.example is None else f"Give the number of a game, such as --game {error.example}."
         raise Failure(f"{shown_path(path)}: {sentence(str(error))}", hint=hint) from None
     except GameFileError as error:
         raise Failure(sentence(str(error)), code=ExitCode.ALTERED) from None

@@ -285,8 +285,8 @@ class ReplayTable(Table):
     def key_bar(self) -> Sequence[tuple[str, str]]:
         if self._is_playing.is_set():
             return [("any key", "stops")]
-        steps = ("PgUp PgDn", "round"), ("Home End", "start, end")
-        return [("←→", "step"), ("Space", "play"), ("quit", ""), *steps, ("as", "whose eyes"), ("?", "help")]
+        others = ("PgUp PgDn", "round"), ("as", "eyes"), ("Home End", ""), ("?", "help")
+        return [("←→", "step"), ("Space", "play"), ("quit", ""), *others]  # all of them fit into 80 columns
 
     def strip(self) -> ReplayStrip | WatchStrip:
         place, eyes = self._tape.place, self._tape.eyes

@@ -197,7 +197,7 @@ def test_a_report_says_that_nobody_signed_it_and_has_no_verifier(here: Run, file
     ("arguments", "code", "said"),
     [
         ((), ExitCode.FAILURE, "It has several games."),
-        (("--game", "9"), ExitCode.FAILURE, "It has no game 9."),
+        (("--game", "9"), ExitCode.FAILURE, "It has no game 9: its four games are numbered 0 to 3."),
     ],
 )
 def test_a_game_that_is_not_there_is_not_shown(
