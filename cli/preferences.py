@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import typer
 
@@ -29,13 +29,16 @@ FILE_VARIABLE: Final = "P2PDICE_CONFIG"
 """The environment variable that names another settings file."""
 SLOWEST: Final = 10.0
 """The largest pace: at a larger one a table would seem to have stopped."""
-UIS: Final = ("screen", "line")
+Ui = Literal["screen", "line"]
+Odds = Literal["off", "on", "each"]
+Chat = Literal["players", "all"]
+UIS: Final[tuple[Ui, ...]] = get_args(Ui)
 COLORS: Final = ("auto", "dark", "light", "none")
 BELLS: Final = ("turn", "all", "off")
 MOTIONS: Final = ("full", "calm", "none")
-ODDS: Final = ("off", "on", "each")
+ODDS: Final[tuple[Odds, ...]] = get_args(Odds)
 """Whether a table shows the odds of bids; a value's index is its number in the protocol."""
-CHAT: Final = ("players", "all")
+CHAT: Final[tuple[Chat, ...]] = get_args(Chat)
 """The people who may chat at a table; a value's index is its number in the protocol."""
 
 FALLBACK: Final = "Player"
@@ -61,7 +64,7 @@ WatcherNameOption = Annotated[
     ),
 ]
 
-Value = str | float | bool
+Value = str | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Preferences:
 
     name: str | None = None
     """The nickname; None for the login name."""
-    ui: str = UIS[0]
+    ui: Ui = UIS[0]
     """How a table is shown if the terminal supports both: on the full ``screen``, or ``line`` by line."""
     pace: float = 1.0
     """How slowly moves are shown: 1 is a person's pace, 2 is twice as slow, 0 shows moves at once."""
@@ -82,10 +85,10 @@ class Preferences:
     color: str = COLORS[0]
     """The background on which colours must be readable: ``dark``, ``light``, or ``auto`` for either; ``none`` for no
     colours."""
-    odds: str = ODDS[2]
+    odds: Odds = ODDS[2]
     """Whether the player's own tables show the odds of bids: to nobody (``off``), to everybody (``on``), or to ``each``
     player who wants them."""
-    chat: str = CHAT[0]
+    chat: Chat = CHAT[0]
     """The people who may chat at the player's own tables: ``players``, or ``all``, which includes spectators."""
 
 
@@ -123,10 +126,6 @@ def _pace(value: object) -> float:
     return float(value)
 
 
-def _bell(value: object) -> str:
-    return _one_of(BELLS)({True: "turn", False: "off"}.get(value, value) if isinstance(value, bool) else value)
-
-
 def _one_of(words: tuple[str, ...]) -> Callable[[object], str]:
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in words:
@@ -144,11 +143,6 @@ def _read_number(text: str) -> object:
     return number if math.isfinite(number) else text
 
 
-def _read_bell(text: str) -> object:
-    """Translate the values of the bell from when it was only on or off."""
-    return {"true": "turn", "yes": "turn", "on": "turn", "false": "off", "no": "off"}.get(text.lower(), text)
-
-
 def _quoted(words: tuple[str, ...]) -> str:
     return listing([f'"{word}"' for word in words], "or")
 
@@ -163,7 +157,7 @@ SETTINGS: Final = {
         _pace,
         _read_number,
     ),
-    "bell": Setting("when the terminal rings", _quoted(BELLS), BELLS[2], _bell, _read_bell),
+    "bell": Setting("when the terminal rings", _quoted(BELLS), BELLS[2], _one_of(BELLS), str),
     "motion": Setting("what moves on the full screen", _quoted(MOTIONS), MOTIONS[1], _one_of(MOTIONS), str),
     "color": Setting("the background of your terminal", _quoted(COLORS), COLORS[2], _one_of(COLORS), str),
     "odds": Setting("show odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),

@@ -30,7 +30,7 @@ from cli.foreign_text import read_object
 from cli.home import log_path
 from cli.output import complain, say
 from cli.render import escape, shown_path
-from cli.text.event_json import EVENT_NAMES, OF_BOTS
+from cli.text.event_json import OF_BOTS, event_name
 from protocol.crypto.keys import IDENTITY_FILE, Identity, fingerprint
 from protocol.events import MatchResult, TableOpened
 from protocol.files import is_full, own_opener, read_own
@@ -461,9 +461,9 @@ class DemoMatch:
         return await process.wait()
 
     def _take(self, contestant: Contestant, event: dict[str, Any]) -> None:
-        if event["type"] == EVENT_NAMES[TableOpened]:
+        if event["type"] == event_name(TableOpened):
             self._join_line = event["join_line"]
-        if event["type"] == EVENT_NAMES[MatchResult]:
+        if event["type"] == event_name(MatchResult):
             contestant.transcript = Path(event["transcript"])
         if contestant is self.contestants[0]:
             self._show(event)

@@ -25,7 +25,7 @@ from cli.exits import ExitCode
 from cli.output import say
 from cli.render import command_line, sentence, shown_path
 from cli.settings import home_words
-from cli.text.event_json import EVENT_NAMES, NIGHT_OVER, STANDINGS, event_line
+from cli.text.event_json import NIGHT_OVER, STANDINGS, event_line, event_name
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names
 from p2pdice.players import house_player
@@ -332,7 +332,7 @@ class LeagueReport:
 
     def notice(self, text: str) -> None:
         """Print news that has no event of its own."""
-        self._say(EVENT_NAMES[Notice], text, text=text)
+        self._say(event_name(Notice), text, text=text)
 
     def close(self, ending: Ending, left: bytes) -> None:
         """Print how the night ended, and write the transcript of its last match if that is unfinished.

@@ -19,15 +19,15 @@ from cli.commands.replay import opened, told_verdict
 from cli.exits import Failure
 from cli.front import application
 from cli.output import is_interactive
-from cli.preferences import NameOption, nickname
+from cli.preferences import NameOption, Ui, nickname
 from cli.render import Paragraphs, command_line, counted, escape, shown_path, wrapped
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset
 from cli.settings import Settings
 from cli.table.lesson_table import LessonTable
 from cli.table.play import run, show
 from cli.table.replay_table import DemoTable
-from cli.table.showing import PaceOption, Ui, UiOption, showing
-from cli.text.event_json import EVENT_NAMES
+from cli.table.showing import PaceOption, UiOption, showing
+from cli.text.event_json import event_name
 from p2pdice.events import LeadPassed
 from p2pdice.motes import twin_soul
 from protocol.consensus.verifier import Judgement, verify
@@ -150,7 +150,7 @@ def demo(
 
 
 _TOLD: Final = {
-    EVENT_NAMES[each] for each in (MatchStarted, PeerLost, PeerBack, Suspended, Continued, Overdue, Misbehaved, Notice)
+    event_name(each) for each in (MatchStarted, PeerLost, PeerBack, Suspended, Continued, Overdue, Misbehaved, Notice)
 }
 """The types of events whose sentences are printed between rounds."""
 
@@ -231,10 +231,10 @@ class RoundSummary:
     def take(self, data: dict[str, Any]) -> list[str]:
         """Record an event; return the lines that are complete now."""
         told: str = data["sentence"]
-        if data["type"] == EVENT_NAMES[TakenBack]:
+        if data["type"] == event_name(TakenBack):
             self.events.append({"type": "taken-back"})
             return [*self._paragraphs.end(), told]
-        if data["type"] != EVENT_NAMES[Happened]:
+        if data["type"] != event_name(Happened):
             return []
         event = data["event"]
         self.events.append(event)

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,11 +16,11 @@ from cli.bots.bot_seat import introduced
 from cli.bots.crew import Crew, Recruit, hired
 from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import PROGRAMS, LevelsOption, LogsOption, dealt, log_folder
-from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOption, ask_for_pledge, waiting
+from cli.commands.network import InterfaceOption, PledgeOption, PortOption, ask_for_pledge, waiting
 from cli.front import PanelCommand, application
 from cli.home import open_log
 from cli.output import is_interactive
-from cli.preferences import CHAT, ODDS, NameOption, nickname, preferences
+from cli.preferences import CHAT, ODDS, Chat, NameOption, Odds, nickname, preferences
 from cli.render import default_table_name, escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
@@ -59,21 +58,6 @@ bots and guests, at which you do not play: p2pdice league.
 """
 
 app = application()
-
-
-class Odds(StrEnum):
-    """Whether the players' programs show the odds of bids at a table."""
-
-    ON = "on"
-    OFF = "off"
-    EACH = "each"
-
-
-class Chat(StrEnum):
-    """The people who may chat at a table."""
-
-    PLAYERS = "players"
-    ALL = "all"
 
 
 SeatsOption = Annotated[
@@ -198,7 +182,7 @@ def host(
     crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=not is_alone))
 
     async def enter(node: Node) -> None:
-        node.pledge = (pledge or Pledge.REDEEMED).value
+        node.pledge = pledge or "redeemed"
         await node.host(opened)
 
     def company(node: Node) -> AbstractAsyncContextManager[Crew]:
@@ -280,8 +264,8 @@ def customs(odds: Odds | None, chat: Chat | None, *, is_alone: bool) -> Customs:
     """
     settled = preferences(Settings())
     shown = odds or settled.odds
-    if odds is None and is_alone and shown == Odds.EACH:
-        shown = Odds.ON
+    if odds is None and is_alone and shown == "each":
+        shown = "on"
     return Customs(ODDS.index(shown), CHAT.index(chat or settled.chat))
 
 

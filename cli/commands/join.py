@@ -142,7 +142,7 @@ def seat_at(
     """
 
     async def enter(node: Node) -> None:
-        node.pledge = (pledge or Pledge.REDEEMED).value
+        node.pledge = pledge or "redeemed"
         for player in let_in:
             node.seat(player)
         try:

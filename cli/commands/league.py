@@ -24,7 +24,7 @@ from cli.commands.host import (
     split_programs,
     table_settings,
 )
-from cli.commands.network import InterfaceOption, Pledge, PledgeOption, PortOption
+from cli.commands.network import InterfaceOption, PledgeOption, PortOption
 from cli.front import PanelCommand, application
 from cli.home import open_log
 from cli.preferences import NameOption, nickname
@@ -154,5 +154,5 @@ def league(
     crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=seated < wanted))
     report = LeagueReport(Home(home), matches, out, as_json=as_json)
     night = League(opened, crew, Terms(matches, least, wait, give_up), report, folder)
-    ending = run(night.run(home, port, interface, (pledge or Pledge.REDEEMED).value))
+    ending = run(night.run(home, port, interface, pledge or "redeemed"))
     raise typer.Exit(ending.exit_code)

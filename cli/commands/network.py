@@ -6,9 +6,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from enum import StrEnum
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 import typer
 
@@ -43,13 +42,9 @@ InterfaceOption = Annotated[
 ]
 
 
-class Pledge(StrEnum):
-    """The group of motes to which a player is pledged."""
-
-    REDEEMED = "redeemed"
-    CURSED = "cursed"
-
-
+Pledge = Literal["redeemed", "cursed"]
+"""The group of motes to which a player is pledged."""
+_PLEDGES: Final[tuple[Pledge, ...]] = get_args(Pledge)
 PledgeOption = Annotated[
     Pledge | None,
     typer.Option(
@@ -125,7 +120,7 @@ def ask_for_pledge() -> Pledge:
     :raises Failure: if the input ends.
     """
     say(MEANING)
-    for number, each in enumerate(Pledge, 1):
+    for number, each in enumerate(_PLEDGES, 1):
         say(f"{number}  {each:8}  {listing([mote.capitalize() for mote in MOTES if GROUP_OF[mote] == each])}")
     while True:
         try:
@@ -135,10 +130,10 @@ def ask_for_pledge() -> Pledge:
             raise Failure(
                 "No pledge was chosen.", hint="Choose one with --pledge redeemed or --pledge cursed."
             ) from None
-        for number, each in enumerate(Pledge, 1):
+        for number, each in enumerate(_PLEDGES, 1):
             if answer == str(number) or each.startswith(answer):  # an empty answer is a prefix of the first
                 return each
-        say(f"Type 1 for {Pledge.REDEEMED}, 2 for {Pledge.CURSED}.")
+        say(f"Type 1 for {_PLEDGES[0]}, 2 for {_PLEDGES[1]}.")
 
 
 def refused(node: Node, target: str, error: NodeError) -> NodeError:

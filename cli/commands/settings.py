@@ -77,8 +77,6 @@ def show(ctx: typer.Context, as_json: JsonOption = False) -> None:
 def _shown(each: Settled) -> str:
     if each.value is None:
         return login_name()
-    if isinstance(each.value, bool):
-        return "true" if each.value else "false"
     return f"{each.value:g}" if isinstance(each.value, float) else escape(each.value)
 
 

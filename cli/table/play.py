@@ -32,7 +32,7 @@ from cli.render import default_table_name, harmless, sentence
 from cli.rulesets import chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.face import HOST, InterruptedByUserError, PipedLines, TerminalLines
-from cli.table.showing import Showing, Ui
+from cli.table.showing import Showing
 from cli.table.suspending import leaving
 from cli.table.writer import Writer, drained
 
@@ -150,7 +150,7 @@ def play(
             from cli.home import open_log
             from protocol.node.node import Node
 
-            if showing.ui is Ui.SCREEN:
+            if showing.ui == "screen":
                 import cli.table.screen
             import cli.table.player_table  # noqa: F401
 
@@ -255,7 +255,7 @@ def _curtain(text: str, showing: Showing) -> Iterator[None]:
 
     :param text: safe to print.
     """
-    if showing.ui is not Ui.SCREEN or sys.platform == "win32":  # a Windows console may need preparation first
+    if showing.ui != "screen" or sys.platform == "win32":  # a Windows console may need preparation first
         yield
         return
     width = get_terminal_size().columns - 2
@@ -286,7 +286,7 @@ async def _face_of(table: Table) -> AsyncIterator[Face]:
         with redirect_stdout(cast("TextIO", pipe)):
             async with drained(pipe, None):
                 yield PipedLines(pipe)
-    elif showing.ui is Ui.SCREEN:
+    elif showing.ui == "screen":
         from cli.table.screen import Screen
 
         # prompt_toolkit writes to a Windows console through the console's API.

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 import typer
 
 from cli.output import is_interactive
-from cli.preferences import SLOWEST, preferences
+from cli.preferences import SLOWEST, Ui, preferences
 from cli.settings import Settings
 from cli.table.terminal import can_move_cursor, can_paint
-
-
-class Ui(StrEnum):
-    """The two faces of a table."""
-
-    SCREEN = "screen"
-    """The whole terminal, repainted when something changes."""
-    LINE = "line"
-    """Plain sentences, one below the other."""
 
 
 class Showing(NamedTuple):
     """How to show one table."""
 
-    ui: Ui = Ui.LINE
+    ui: Ui = "line"
+    """``screen``: the whole terminal, repainted when something changes; ``line``: sentences, one below the other."""
     pace: float = 0.0
     """1 is a person's pace, 2 half as fast, 0 shows everything at once."""
     bell: str = "off"
@@ -72,11 +63,11 @@ def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | 
     :raises Failure: if the settings cannot be read.
     """
     if not is_interactive():
-        return Showing(Ui.LINE, pace or 0.0)
+        return Showing("line", pace or 0.0)
     settled = preferences(settings)
     is_fit = can_paint() if ui is None else can_move_cursor()
     return Showing(
-        (ui or Ui(settled.ui)) if is_fit else Ui.LINE,
+        (ui or settled.ui) if is_fit else "line",
         settled.pace if pace is None else pace,
         settled.bell if bell is None else ("turn" if bell else "off"),
         settled.color,

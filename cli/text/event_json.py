@@ -10,48 +10,8 @@ from typing import Any, Final
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice.rulesets import Ruleset
-from protocol import events as node
-from protocol.events import Eviction, Happened, NodeEvent, PlayerInfo
+from protocol.events import Eviction, Happened, MatchResult, NodeEvent, PlayerInfo
 
-EVENT_NAMES: Final[dict[type[NodeEvent], str]] = {
-    node.TableOpened: "TableOpened",
-    node.CodeMade: "CodeMade",
-    node.CodeTried: "CodeTried",
-    node.TableMoved: "TableMoved",
-    node.TableJoined: "TableJoined",
-    node.TableWatched: "TableWatched",
-    node.LobbyChanged: "LobbyChanged",
-    node.SeatAsked: "SeatAsked",
-    node.SeatPending: "SeatPending",
-    node.Watching: "Watching",
-    node.TableClosed: "TableClosed",
-    node.AwaitingHost: "AwaitingHost",
-    node.AgainAsked: "AgainAsked",
-    node.Recognised: "Recognised",
-    node.Unfamiliar: "Unfamiliar",
-    node.AwaitingPlayers: "AwaitingPlayers",
-    node.MatchFormed: "MatchFormed",
-    node.MatchStarted: "MatchStarted",
-    node.DiceRolled: "DiceRolled",
-    node.CupsSeen: "CupsSeen",
-    node.Happened: "Happened",
-    node.YourTurn: "YourTurn",
-    node.ConcedeAccepted: "ConcedeAccepted",
-    node.PeerLost: "PeerLost",
-    node.PeerBack: "PeerBack",
-    node.Suspended: "Suspended",
-    node.Overdue: "Overdue",
-    node.TakenBack: "TakenBack",
-    node.Continued: "Continued",
-    node.Misbehaved: "Misbehaved",
-    node.MatchResult: "MatchOver",
-    node.Claimed: "Claimed",
-    node.Said: "Said",
-    node.Stopped: "Stopped",
-    node.Diverged: "Diverged",
-    node.Notice: "Notice",
-}
-"""The ``type`` of each event. Other programs rely on these names."""
 BOT_FAILED: Final = "BotFailed"
 BOT_FAULT: Final = "BotFault"
 BOT_DONE: Final = "BotDone"
@@ -66,6 +26,11 @@ _LEFT_OUT: Final = {"state", "view", "is_last"}
 """Omitted fields: states and views, which follow from the events and would be most of the output, and ``is_last``."""
 
 
+def event_name(event: type[NodeEvent]) -> str:
+    """Return the ``type`` of an event: the name of its class. Other programs rely on these names."""
+    return "MatchOver" if event is MatchResult else event.__name__
+
+
 def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:
     """Return an event as one line of JSON: its name as ``type``, its ``sentence``, and its fields.
 
@@ -73,7 +38,7 @@ def event_line(event: NodeEvent, seating: Seating, **beside: Any) -> str:
 
     :param beside: additional keys.
     """
-    data: dict[str, Any] = {"type": EVENT_NAMES[type(event)], "sentence": narrate(event, seating)}
+    data: dict[str, Any] = {"type": event_name(type(event)), "sentence": narrate(event, seating)}
     for field in fields(event):
         if field.name not in _LEFT_OUT:
             data[field.name] = _data(getattr(event, field.name))

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 
@@ -24,7 +24,7 @@ from cli.bots.league import WAIT, Ending, League, LeagueReport, Scores, Terms
 from cli.commands.bot_options import GIVE_UP
 from cli.exits import ExitCode, Failure
 from cli.table.play import run
-from cli.text.event_json import EVENT_NAMES, NIGHT_OVER, OF_BOTS, STANDINGS
+from cli.text.event_json import NIGHT_OVER, OF_BOTS, STANDINGS, event_name
 from cli.text.seating import Seating
 from p2pdice.engine import new_match
 from p2pdice.events import PlayerOut
@@ -386,7 +386,7 @@ def test_the_script_of_the_guide_is_the_file() -> None:
 def test_the_events_endings_and_numbers_of_the_guide_are_those_of_the_code() -> None:
     rows = GUIDE.partition("| `type` |")[2].partition("\n\n")[0]
     types = [name for row in rows.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
-    assert set(types) <= {*EVENT_NAMES.values(), STANDINGS, NIGHT_OVER, *OF_BOTS}
+    assert set(types) <= {*map(event_name, get_args(NodeEvent)), STANDINGS, NIGHT_OVER, *OF_BOTS}
     assert {each for each in Ending if f"`{each}`" in GUIDE} == set(Ending)
     assert f"`--wait` seconds ({WAIT})" in GUIDE
     assert f"`--give-up` seconds ({GIVE_UP})" in GUIDE

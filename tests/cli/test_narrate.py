@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cli.table.board import Board
 from cli.table.moment import tell
-from cli.text.event_json import EVENT_NAMES, OF_BOTS, VERDICT, event_line
+from cli.text.event_json import OF_BOTS, VERDICT, event_line, event_name
 from cli.text.narrate import narrate
 from cli.text.seating import Seating, display_names
 from p2pdice import events
@@ -231,7 +231,7 @@ def test_a_claim_says_what_to_type_to_return() -> None:
 
 
 def test_every_event_has_the_name_that_programs_know() -> None:
-    assert " ".join(EVENT_NAMES[event] for event in get_args(node.NodeEvent)) == (
+    assert " ".join(event_name(event) for event in get_args(node.NodeEvent)) == (
         "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged SeatAsked SeatPending"
         " Watching TableClosed AwaitingHost"
         " AgainAsked Recognised Unfamiliar AwaitingPlayers MatchFormed MatchStarted DiceRolled CupsSeen Happened"
@@ -297,9 +297,9 @@ def paths(value: object, above: str) -> set[str]:
     return set().union(*(paths(each, f"{above}.{key}") for key, each in value.items()))
 
 
-@pytest.mark.parametrize("name", EVENT_NAMES.values())
+@pytest.mark.parametrize("name", FIELDS)
 def test_an_event_has_the_fields_that_programs_know(name: str) -> None:
-    samples = [json.loads(event_line(event, NOBODY)) for event in node_events() if EVENT_NAMES[type(event)] == name]
+    samples = [json.loads(event_line(event, NOBODY)) for event in node_events() if event_name(type(event)) == name]
     found = {path for sample in samples for key, value in sample.items() for path in paths(value, key)}
     assert " ".join(sorted(found - {"type", "sentence"})) == FIELDS[name]
 
@@ -310,5 +310,5 @@ def test_a_stream_is_one_ascii_line_an_event(event: node.NodeEvent) -> None:
     assert line.isascii()
     assert line.isprintable()
     data = json.loads(line)
-    assert (data["type"], data["sentence"]) == (EVENT_NAMES[type(event)], narrate(event, NOBODY))
+    assert (data["type"], data["sentence"]) == (event_name(type(event)), narrate(event, NOBODY))
     assert not {"state", "view"} & set(data)

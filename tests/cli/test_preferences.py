@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from cli.boundary import report
 from cli.commands import settings as settings_command
-from cli.commands.host import Odds, customs
+from cli.commands.host import customs
 from cli.exits import ExitCode, Failure
 from cli.foreign_text import LARGEST_FILE
 from cli.front import build
 from cli.output import Outlet
-from cli.preferences import ODDS, SETTINGS, File, Preferences, nickname, preferences, settled, typed
+from cli.preferences import ODDS, SETTINGS, File, Odds, Preferences, nickname, preferences, settled, typed
 from cli.settings import Settings
 from tests.cli.conftest import Run
 from tests.cli.seat import seated
@@ -35,7 +35,7 @@ name = "Zoë"   # as my friends say
 
 ui = "line"
 pace = 0.5
-'bell' = false
+'bell' = "off"
 color = "light"
 """
 MINE = Preferences("Zoë", "line", 0.5, bell="off", color="light")
@@ -99,13 +99,6 @@ def test_the_file_settles_what_it_names(config: Path) -> None:
     assert preferences(Settings()) == MINE
     config.write_text("pace = 0\n", encoding="utf-8")
     assert preferences(Settings()) == Preferences(pace=0)
-
-
-@pytest.mark.parametrize(("written", "means"), [("true", "turn"), ("false", "off"), ('"all"', "all")])
-def test_a_bell_of_an_older_file_is_still_understood(config: Path, written: str, means: str) -> None:
-    """It could only be on or off."""
-    config.write_text(f"bell = {written}\n", encoding="utf-8")
-    assert preferences(Settings()).bell == means
 
 
 def test_an_editor_of_windows_may_have_written_it(config: Path) -> None:
@@ -247,7 +240,7 @@ def test_the_platform_says_where_the_file_is(monkeypatch: pytest.MonkeyPatch, co
 
 
 def test_every_setting_is_shown_with_its_value_and_where_that_comes_from(config: Path, command: Change) -> None:
-    config.write_text('name = "Zoë"\nbell = false\n', encoding="utf-8")
+    config.write_text('name = "Zoë"\nbell = "off"\n', encoding="utf-8")
     code, shown = command()
     lines = str(shown).splitlines()
     assert code == 0
@@ -303,12 +296,12 @@ VALUES = {
     "name": st.sampled_from(["Ada", "Zoë", "O'Neil", 'a "b"', "back\\slash", "a # hash"]),
     "ui": st.sampled_from(["screen", "line"]),
     "pace": st.floats(0, 10).map(str),
-    "bell": st.sampled_from(["true", "off", "all"]),
+    "bell": st.sampled_from(["turn", "off", "all"]),
     "motion": st.sampled_from(["calm", "none"]),
     "color": st.sampled_from(["auto", "none"]),
 }
 LINES = st.sampled_from(
-    ["# a comment", "", "  # name = 1", "x-y = 1", "'pace' = 3", "bell = true  # loud", 'ui="line"']
+    ["# a comment", "", "  # name = 1", "x-y = 1", "'pace' = 3", 'bell = "all"  # loud', 'ui="line"']
 )
 
 
@@ -365,9 +358,9 @@ def test_the_command_in_the_complaint_mends_the_file(config: Path, command: Chan
 
 
 def test_a_setting_is_never_put_into_a_table(config: Path, command: Change) -> None:
-    config.write_text("# Mine.\nbell = true\n[other]\nx = 1\n", encoding="utf-8")
+    config.write_text("# Mine.\nbell = 'all'\n[other]\nx = 1\n", encoding="utf-8")
     assert command("set", "pace", "1")[0] == 0
-    assert config.read_text(encoding="utf-8") == "# Mine.\nbell = true\npace = 1\n[other]\nx = 1\n"
+    assert config.read_text(encoding="utf-8") == "# Mine.\nbell = 'all'\npace = 1\n[other]\nx = 1\n"
 
 
 @pytest.mark.parametrize("content", ['name = """\nAda"""\n', "[pace]\nx = 1\n", "pace.x = 1\npace.y = 2\n"])
@@ -439,7 +432,7 @@ def test_spectators_talk_where_the_host_lets_them(tmp_path: Path, chat: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("odds", "is_alone", "agreed"), [(None, True, Odds.ON), (Odds.OFF, True, Odds.OFF), (None, False, Odds.EACH)]
+    ("odds", "is_alone", "agreed"), [(None, True, "on"), ("off", True, "off"), (None, False, "each")]
 )
 def test_odds_are_on_against_bots_alone_unless_it_is_said_otherwise(
     odds: Odds | None, is_alone: bool, agreed: Odds
