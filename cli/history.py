@@ -19,7 +19,7 @@ from p2pdice.moves import FACES
 from protocol.events import CupsSeen, Happened, MatchResult
 
 if TYPE_CHECKING:
-    from cli.text.retelling import Retelling
+    from cli.table.replay_table import Retelling
     from protocol.events import NodeEvent, PlayerInfo
 
 

@@ -84,7 +84,7 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
 
 
 class RetoldGame:
-    """One game of an arena, played again: a :class:`cli.text.retelling.Retelling`.
+    """One game of an arena, played again: a :class:`cli.table.replay_table.Retelling`.
 
     :raises UnreadableGameError: if it is not a game by the rules.
     """

@@ -25,7 +25,7 @@ from protocol.events import CupsSeen, Happened, MatchResult, MatchStarted
 
 if TYPE_CHECKING:
     from cli.table.board import Told
-    from cli.text.retelling import Retelling
+    from cli.table.replay_table import Retelling
     from p2pdice.moves import Hand
     from protocol.events import PlayerInfo
     from protocol.match.replay import ClosedStep

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
 from cli.render import counted, initial
 from cli.render import number as in_words
@@ -20,7 +20,6 @@ from cli.table.moment import tell
 from cli.table.pace import beats
 from cli.table.scene import ReplayStrip, Talk, WatchStrip
 from cli.table.table import Face, Table
-from cli.text.retelling import UNSIGNED
 from cli.text.rounds import chances, hindsight, weigh
 from cli.text.seating import UnknownPlayerError, display_names, find_seat
 from cli.text.speech import hear_bid
@@ -28,14 +27,18 @@ from p2pdice.events import DieLost, MatchOver, RoundStarted, StakesPaid, Tickets
 from protocol.events import CupsSeen, Happened, MatchResult, Notice
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cli.settings import Settings
     from cli.table.showing import Showing
-    from cli.text.retelling import Retelling
-    from protocol.events import NodeEvent
-    from protocol.match.replay import Moment
+    from protocol.consensus.verifier import Verdict
+    from protocol.events import NodeEvent, PlayerInfo
+    from protocol.match.replay import ClosedStep, Moment
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
 """Names of keys that are not just their capitalized identifiers."""
+UNSIGNED: Final = "unsigned"
+"""In place of a verdict on a game that nobody signed."""
 EVERYBODY: Final = "all"
 """Typed for a view of all dice."""
 NOBODY: Final = "spectator"
@@ -46,6 +49,48 @@ _LONGEST: Final = 105.0
 """Maximum seconds of a demo that nobody stops. Playing and judging its match beforehand takes less than 15 more."""
 _FASTEST: Final = 0.02
 """Minimum pace, at which each round can still be seen even if there are very many."""
+
+
+class Retelling(Protocol):
+    """A past match, as tables, pages and figures need it: a :class:`protocol.match.replay.Replay`, or a
+    :class:`cli.arena.retold_game.RetoldGame`, which nobody signed."""
+
+    @property
+    def path(self) -> Path:
+        """The file of the match."""
+
+    @property
+    def rules(self) -> str:
+        """The name of its rules."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on the file; None if there are no signatures that could be verified."""
+
+    @property
+    def players(self) -> Sequence[PlayerInfo]:
+        """The players by seat."""
+
+    @property
+    def rounds(self) -> Sequence[int]:
+        """The steps in which the dice of rounds 1, 2, … were rolled."""
+
+    @property
+    def last_step(self) -> int:
+        """The last step."""
+
+    @property
+    def last_dice(self) -> tuple[int, ...]:
+        """The number of dice left at the end, by seat."""
+
+    def tell(self, seat: int | None = None, since: int = 0) -> Iterator[Moment]:
+        """Yield the events of the step ``since`` and of all later steps.
+
+        :param seat: the player whose dice are shown; None to show everybody's dice.
+        """
+
+    def steps(self) -> Iterator[ClosedStep]:
+        """Yield every step with the messages that closed it; nothing if nobody signed any."""
 
 
 # The tape
