@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sys
 import time
@@ -34,15 +33,14 @@ from cli.bots.faults import trace_before, trace_lines
 from cli.bots.player_class import EntrantError
 from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import LogsOption, MoveOption, log_folder
-from cli.commands.judging import MOST_CORES, cores
+from cli.commands.judging import MOST_CORES, ProgressLine, cores
 from cli.exits import ExitCode, Failure
 from cli.front import JsonOption, application
 from cli.home import open_log
-from cli.output import complain, painting, say
+from cli.output import complain, say
 from cli.render import counted, escape, sentence, shown_path
 from cli.rulesets import SetOption, chosen_ruleset
 from cli.settings import Settings
-from cli.table.suspending import hiding_cursor
 from p2pdice.plurals import plural
 from protocol.storage.home import Home
 
@@ -219,7 +217,7 @@ def play(
     settings = ctx.ensure_object(Settings)
     home = settings.private_home() if out is None else settings.private_home_if_any()
     if home is not None:
-        open_log(home)  # the standard error of programs goes to the log, where it cannot garble the progress bar
+        open_log(home)  # the standard error of programs goes to the log, where it cannot garble the status line
     _try_out(plan)
     path = out or kept(_made(Home(home or settings.home).arenas), plan, is_resumed=resume)
     margin /= 100
@@ -237,7 +235,7 @@ def play(
         except JournalInUseError as wrong:
             raise Failure(f"{wrong}.", hint="Wait until it ends, or name another file: --out") from None
         executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)
-        told = stack.enter_context(_progress(_at_most(plan)))
+        told = stack.enter_context(_progress())
         try:
             played = run(plan, journal, executors, workers, decision=decision, told=told)
         except (EntrantError, ProgramError) as wrong:
@@ -370,11 +368,6 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _at_most(plan: Plan) -> int:
-    """Return the number of games in whole deals, if no early decision stops them."""
-    return sum(-(-plan.games // len(table.seats)) * len(table.seats) for table in plan.tables)
-
-
 def _told(decision: Decision, games: int) -> str:
     if not decision.is_made:
         return f"{counted(games, 'game')} did not decide everything. More --games may, with --resume."
@@ -385,37 +378,21 @@ def _told(decision: Decision, games: int) -> str:
 
 
 @contextmanager
-def _progress(games: int) -> Iterator[Callable[[ArenaProgress], None]]:
-    """Show the games played and the time left: with a bar at a terminal, else with up to :data:`_SLICES` lines."""
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        with _bar(games) as told:
-            yield told
-        return
+def _progress() -> Iterator[Callable[[ArenaProgress], None]]:
+    """Show the games played and the time left: in a status line, or without one in up to :data:`_SLICES` lines."""
     begun = time.monotonic()
     slices = 0
-
-    def line(now: ArenaProgress) -> None:
-        nonlocal slices
-        if now.games * _SLICES // now.of > slices:
-            slices = now.games * _SLICES // now.of
-            rate = (now.games - now.resumed) / max(time.monotonic() - begun, 1e-3)
-            left = round((now.of - now.games) / rate)
-            complain(f"{now.games:,} of {now.of:,} {plural(now.of, 'game')}, {rate:.0f} a second, {left} s left")
-
-    yield line
-
-
-@contextmanager
-def _bar(games: int) -> Iterator[Callable[[ArenaProgress], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    shown = (TextColumn("games"), BarColumn(), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn(True))
-    bar = Bar(*shown, console=painting(sys.stderr), transient=True, speed_estimate_period=30)
-    with hiding_cursor(sys.stderr), bar:
-        task = bar.add_task("games", total=games)
+    with ProgressLine(sys.stderr) as progress:
 
         def told(now: ArenaProgress) -> None:
-            bar.update(task, total=now.of, completed=now.games)
+            nonlocal slices
+            rate = (now.games - now.resumed) / max(time.monotonic() - begun, 1e-3)
+            left = round((now.of - now.games) / rate)
+            text = f"{now.games:,} of {now.of:,} {plural(now.of, 'game')}, {rate:.0f} a second, {left} s left"
+            progress.now(text)
+            if now.games * _SLICES // now.of > slices:
+                slices = now.games * _SLICES // now.of
+                if not progress.has_status:
+                    progress.line(text)
 
         yield told

@@ -135,6 +135,11 @@ class ProgressLine:
     ) -> None:
         self._stack.close()
 
+    @property
+    def has_status(self) -> bool:
+        """Whether there is a status line."""
+        return self._status is not None
+
     def line(self, text: str) -> None:
         """Print a permanent line."""
         if self._status is not None:

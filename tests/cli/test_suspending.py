@@ -134,12 +134,12 @@ def test_lines_are_asked_for_again_after_a_stop(shell: Open) -> None:
 
 def test_an_arena_shows_the_cursor_while_it_is_stopped(shell: Open) -> None:
     arena = shell("arena", "random", "odds", "--jobs", "1", "--games", "1000000")
-    arena.wait_for(lambda: HIDES_THE_CURSOR in arena.raw, "a bar")
+    arena.wait_for(lambda: HIDES_THE_CURSOR in arena.raw, "a status line")
     arena.type("\x1a")
     arena.until_stopped()
     assert arena.raw.rfind(SHOWS_THE_CURSOR) > arena.raw.rfind(HIDES_THE_CURSOR)
     arena.type("fg\r")
-    arena.wait_for(lambda: arena.raw.rfind(HIDES_THE_CURSOR) > arena.raw.rfind(SHOWS_THE_CURSOR), "a bar")
+    arena.wait_for(lambda: arena.raw.rfind(HIDES_THE_CURSOR) > arena.raw.rfind(SHOWS_THE_CURSOR), "a status line")
     arena.type("\x03")
     arena.until_shell()
 
