@@ -108,7 +108,7 @@ def as_markdown(total: Figures) -> str:
         f"| of these finished by all honest players | {total.finished:,} |",
         f"| of these suspended, as somebody misbehaved or was gone for good | {total.suspended:,} |",
         f"| of these never formed, as somebody did not sign the genesis | {total.unformed:,} |",
-        f"| of these stopped, as an old backup had lost what only those away held | {total.unpromised:,} |",
+        f"| of these stopped, as an old backup had lost what only those away held | {total.exempt:,} |",
         f"| false proposals that no guest signed | {total.refused:,} |",
         f"| players | {total.players:,} |",
         f"| steps agreed on | {total.steps:,} |",

@@ -124,9 +124,10 @@ class Checks:
         """The messages that a backup has lost and whose author has signed nothing new since, by node."""
         self._started: dict[int, float] = {}
         """When the process of each node last started."""
-        self.promises_nothing = False
-        """Whether a player has signed something new while only players who are away hold what their backup has lost
-        (docs/threat-model.md, "An old backup whose last messages nobody shows")."""
+        self.is_exempt = False
+        """Whether the promises do not cover this world: a player has signed something new, although only players who
+        are away hold what their backup has lost (docs/threat-model.md, "An old backup whose last messages nobody
+        shows")."""
         self._followed: set[bytes] = set()
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
         self._had: WeakKeyDictionary[Replica, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
@@ -434,8 +435,8 @@ class Checks:
             return
         node = machine.process.node
         if node in self._lost and self._signed.get(slot(signed.message)) != signed.id:
-            self.promises_nothing = self._are_held_by_the_away(machine, self._lost.pop(node))
-        if self.promises_nothing:
+            self.is_exempt = self._only_absentees_hold(machine, self._lost.pop(node))
+        if self.is_exempt:
             return
         if signed.message.step < FORMED:
             self._forms(machine, signed.message)
@@ -588,8 +589,8 @@ class Checks:
             books = [history.held, *(place.entries for place in history.chain)]
         return machine.disk.own.union(signed.id for book in books for signed in book.values())
 
-    def _are_held_by_the_away(self, machine: Machine, lost: set[bytes]) -> bool:
-        """Return whether only nodes for which a restarted one need not wait (SPEC.md §11) hold what it lost."""
+    def _only_absentees_hold(self, machine: Machine, lost: set[bytes]) -> bool:
+        """Return whether only absentees, for whom a restarted node need not wait, hold what it lost (SPEC.md §11)."""
         assert machine.match is not None
         match, patience = machine.match, self.world.plan.patience.automatic
         here = {machine.author, *match.waiting.linked}

@@ -61,7 +61,7 @@ class Figures:
     finished: int = 0
     suspended: int = 0
     unformed: int = 0
-    unpromised: int = 0
+    exempt: int = 0
     refused: int = 0
     """Proposals that no guest signed."""
     players: int = 0
@@ -420,8 +420,8 @@ class Simulation:
                 self.cheat.noticed()
             if self.cheat is not None and self.cheat.acted:
                 self.bill.acted(self.scheduler.now)
-            if self.checks.promises_nothing:
-                self.figures.unpromised += 1
+            if self.checks.is_exempt:
+                self.figures.exempt += 1
                 return
             if self.scheduler.events > EVENTS:
                 raise Violation(Check.WORK_IS_BOUNDED, f"still busy after {EVENTS} events")

@@ -32,9 +32,10 @@ WRONG_CHECKS = {
     33651: "a REVEAL that does not bind is given back after a crash, and relayed before its step is known again",
     35589: "a majority that needs a convicted liar votes for thirty rounds",
 }
+"""By seed, what happens there."""
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, id=what) for seed, what in WRONG_CHECKS.items()])
+@pytest.mark.parametrize("seed", WRONG_CHECKS)
 def test_worlds_in_which_the_simulator_was_wrong_hold(seed: int) -> None:
     assert not run_seed(seed).failure
 
