@@ -7,6 +7,7 @@ has a :class:`GuestTable`. The host decides which players may sign, and nothing 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -192,12 +193,12 @@ class Attendance:
         self.is_started = False
         """Whether the host wants the match to begin with the players now at the table."""
         self._failures = 0
-        self._barred: set[bytes] = set()
         self._returned: set[bytes] = set()
-        self._silence: dict[bytes, float] = {}
-        """The seconds for which each guest was silent in earlier waits."""
-        self._asked: dict[bytes, float] = {}
-        """The start of the wait for each guest's message, moved back by earlier silence."""
+        self._silence = defaultdict[bytes, float](float)
+        """The seconds for which each guest was silent until :attr:`_since`; infinity for one not let in again."""
+        self._awaited: Collection[bytes] = ()
+        self._since = 0.0
+        """The time since which the host waits for the awaited guests."""
         self._lost: dict[bytes, float] = {}
         """The time since which a guest has had no link."""
 
@@ -211,23 +212,26 @@ class Attendance:
 
         :raises NotAdmittedError: if not.
         """
-        if identity in self._barred:
+        if self._silence[identity] >= limits.UNSIGNED:
             raise NotAdmittedError(RefuseCode.CLOSED, "a match was proposed here, and you kept it from forming")
         if self.is_closed and guests and identity not in guests:
             raise NotAdmittedError(RefuseCode.FULL, "the match is about to begin with those who sit here")
 
     def returns(self, identity: bytes) -> bool:
-        """Record that a guest sits down again while proposals are made; return whether it is the first time."""
-        is_first = identity not in self._returned
+        """Record that a proposal is withdrawn for a guest's JOIN or purse; return whether it is the first time."""
+        is_first = not self.has_returned(identity)
         self._returned.add(identity)
         return is_first
 
+    def has_returned(self, identity: bytes) -> bool:
+        """Return whether a proposal was withdrawn for a guest's JOIN or purse."""
+        return identity in self._returned
+
     def await_(self, guests: Collection[bytes], now: float) -> None:
         """Record that the host waits for messages from exactly these guests from now on."""
-        for identity in self._asked.keys() - guests:
-            self._silence[identity] = now - self._asked.pop(identity)
-        for identity in guests:
-            self._asked.setdefault(identity, now - self._silence.get(identity, 0.0))
+        for identity in self._awaited:
+            self._silence[identity] += now - self._since
+        self._awaited, self._since = guests, now
 
     def lost(self, identity: bytes, now: float) -> None:
         """Record that a guest's link is down."""
@@ -239,25 +243,25 @@ class Attendance:
 
     def _ends(self, identity: bytes) -> float:
         """Return when a guest fails, if nothing changes before."""
-        lost = self._lost.get(identity, math.inf) + limits.LINK_LOST
-        return min(lost, self._asked.get(identity, math.inf) + limits.UNSIGNED)
+        silent = self._since - self._silence[identity] if identity in self._awaited else math.inf
+        return min(self._lost.get(identity, math.inf) + limits.LINK_LOST, silent + limits.UNSIGNED)
 
     def due(self) -> float:
         """Return when the next guest fails; infinity for never."""
-        return min(map(self._ends, {*self._asked, *self._lost}), default=math.inf)
+        return min(map(self._ends, {*self._awaited, *self._lost}), default=math.inf)
 
     def late(self, now: float) -> list[bytes]:
         """Return the guests whose time is up."""
-        return sorted(identity for identity in {*self._asked, *self._lost} if now >= self._ends(identity))
+        return sorted(identity for identity in {*self._awaited, *self._lost} if now >= self._ends(identity))
 
     def fail(self, identity: bytes, *, is_barred: bool = True) -> None:
         """Count a guest who has failed.
 
-        :param is_barred: whether the guest is refused from now on; False if they left before signing anything.
+        :param is_barred: whether the guest is refused from now on; False if they left.
         """
         self._failures += 1
         if is_barred:
-            self._barred.add(identity)
+            self._silence[identity] = math.inf
 
     def release(self, identity: bytes) -> None:
         """Record that a guest no longer has a seat. Earlier failures are remembered."""
@@ -325,37 +329,23 @@ class Lobby:
         return genesis
 
 
-class StaleProposalError(MalformedGenesisError):
-    """The proposal contains an outdated join record of this player: the host had not yet received its replacement."""
-
-
 class GuestTable(Lobby):
     """A guest's side of a lobby."""
 
     def __init__(self, table_id: bytes, host: bytes) -> None:
         super().__init__(table_id, host)
         self.own: JoinRecord | None = None
-        """This player's join record; None before the player asks for a seat."""
-        self._former: list[JoinRecord] = []
+        """This player's latest join record; None before the player asks for a seat."""
 
-    def sign_on(self, own: JoinRecord) -> None:
-        """Ask for a seat with this join record, which replaces any earlier one."""
-        if self.own is not None:
-            self._former = [*self._former[-limits.PROPOSALS :], self.own]
-        self.own = own
+    def check_proposal(self, data: bytes) -> Genesis | None:
+        """Return the proposed genesis; None if it lacks this player's join record, which the host may not have yet.
 
-    def check_proposal(self, data: bytes) -> Genesis:
-        """Return the proposed genesis, if this player can sign it.
-
-        :raises StaleProposalError: if it contains an outdated join record of this player.
-        :raises MalformedGenesisError: if :meth:`check_genesis` does, if this player's own join record is missing, or if
-            the players differ from those that the host has shown.
+        :raises MalformedGenesisError: if :meth:`check_genesis` does, or if the players differ from those that the host
+            has shown.
         """
         genesis = self.check_genesis(data)
-        if any(former in genesis.roster for former in self._former):
-            raise StaleProposalError("the match has an old entry of ours")
         if self.own not in genesis.roster:
-            raise MalformedGenesisError("the host has altered our entry")
+            return None
         assert self.shown is not None
         if {(record.join.nickname, record.join.identity) for record in genesis.roster} != {*self.shown.players}:
             raise MalformedGenesisError("the match has other players than the table")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
 from typing import Final
 
 from protocol import limits
@@ -20,7 +19,7 @@ from protocol.events import (
     TableClosed,
     TableJoined,
 )
-from protocol.match.lobby import GuestTable, StaleProposalError
+from protocol.match.lobby import GuestTable
 from protocol.net.dialer import DialError
 from protocol.net.mesh import RefusedError
 from protocol.node import locator
@@ -44,7 +43,7 @@ from protocol.node.session import Occasion
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.storage.database import DamagedPurseError
 from protocol.wire.frames import Carried, Customs, JoinTable, Leave, Propose, Refuse, Seat, ShowLedger, Table, TableAim
-from protocol.wire.genesis import Genesis, MalformedGenesisError, UnknownRulesError, match_id
+from protocol.wire.genesis import MalformedGenesisError, UnknownRulesError, match_id
 
 _LATER: Final[dict[str, HostIs]] = {
     RefuseCode.NO_TABLE: "there",
@@ -255,32 +254,28 @@ class Guest:
                 former.take(seat.host, Carried(*proposal.resignation))
         if seat.own is None or self._proposals.find(match_id(proposal.genesis)) is not None:
             return
-        with suppress(StaleProposalError):
-            genesis = seat.check_proposal(proposal.genesis)
-            if genesis.ruleset.stakes and not genesis.has_purses:
-                raise UnknownRulesError("the match has stakes, but nobody brings a purse")
-            if self._proposals.is_bound:
-                raise MalformedGenesisError("another match is proposed, though the last one may begin")
-            if self._proposals.committed_with(seat.own) >= limits.PROPOSALS:
-                raise MalformedGenesisError("matches are proposed without end")
-            assert seat.shown is not None
-            if strangers := self._strangers(seat.shown):
-                self._stand_up(seat, f"a match was proposed, and {strangers_there(strangers)}")
-            elif self._runtime.purses.may_sign(match_id(proposal.genesis), genesis):
-                self._begin(seat, genesis)
-            else:
-                self._proposed = proposal
-
-    def _begin(self, seat: GuestTable, genesis: Genesis) -> None:
-        occasion = Occasion.now(self.table_name, self.customs)
-        playing = self._proposals.begin(genesis, occasion, seat.host, TableAim(genesis.table, self.token))
-        playing.start((seat.host,))
+        if (genesis := seat.check_proposal(proposal.genesis)) is None:
+            return
+        if genesis.ruleset.stakes and not genesis.has_purses:
+            raise UnknownRulesError("the match has stakes, but nobody brings a purse")
+        if self._proposals.is_bound:
+            raise MalformedGenesisError("another match is proposed, though the last one may begin")
+        if self._proposals.committed_with(seat.own) >= limits.PROPOSALS:
+            raise MalformedGenesisError("matches are proposed without end")
+        assert seat.shown is not None
+        if strangers := self._strangers(seat.shown):
+            self._stand_up(seat, f"a match was proposed, and {strangers_there(strangers)}")
+        elif self._runtime.purses.may_sign(match_id(proposal.genesis), genesis):
+            occasion = Occasion.now(self.table_name, self.customs)
+            playing = self._proposals.begin(genesis, occasion, seat.host, TableAim(genesis.table, self.token))
+            playing.start((seat.host,))
+        else:
+            self._proposed = proposal
 
     def _sit_down(self, seat: GuestTable) -> None:
         """Ask for a seat at the table as it was shown; with stakes, also show the present purse."""
         assert seat.ruleset is not None
-        own = self._proposals.sign_on(seat.id, has_purse=seat.ruleset.stakes)
-        seat.sign_on(own)
+        seat.own = own = self._proposals.sign_on(seat.id, has_purse=seat.ruleset.stakes)
         if seat.ruleset.stakes:
             if self._ledgers is None:
                 acts = Acts(lambda *_: None, self._refuse_purse, self._sit_again, self._look_again)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -168,8 +168,8 @@ class Host:
             awaited = tuple(roster[author].join.identity for author in match.history.missing() if author != match.me)
             wrong = {*match.replica.proven, *match.history.withdrawals}
             failed = [roster[author].join.identity for author in sorted(wrong) if author != match.me]
-            if match.history.missing() and not awaited:  # only the host itself cannot sign
-                failed += [each for each in self.ledgers.flawed() if each in self.seated]
+            if match.history.missing() and not awaited:  # this node cannot sign
+                self._runtime.loop.call_soon(self._follow_purses)
         self._attendance.await_(awaited, now)
         if self.has_begun:
             self._door.close(BEGUN_WITHOUT)
@@ -178,21 +178,30 @@ class Host:
         due = self._attendance.due()
         self._patience = self._runtime.loop.call_at(max(due, now), self._look_again) if due < math.inf else None
         if failed:
-            self._runtime.loop.call_soon(self._fail, failed)  # later, as the match is handling its input now
+            self._runtime.loop.call_soon(self._dismiss, failed)  # later, as the match is handling its input now
 
     def _look_again(self) -> None:
-        self._fail(self._attendance.late(self._runtime.loop.time()))
+        self._dismiss(self._attendance.late(self._runtime.loop.time()))
 
-    def _fail(self, identities: Iterable[bytes], *, is_barred: bool = True) -> None:
-        """Dismiss guests who keep a match from forming, and propose it without them."""
+    def _dismiss(
+        self,
+        identities: Collection[bytes],
+        code: RefuseCode = RefuseCode.CLOSED,
+        reason: str = KEPT_FROM_FORMING,
+        *,
+        is_barred: bool = True,
+    ) -> None:
+        """Refuse peers and free their seats. A guest has failed if a match is proposed, or one was withdrawn for this
+        guest's JOIN or purse."""
         if self.has_begun or self._runtime.is_silent:
             return
         with self._runtime.stopping_at_disk_errors():
             for identity in identities:
-                is_awaited = self._proposal is not None or identity in self.ledgers.flawed()
-                if identity in self.seated and is_awaited:
+                self._runtime.refuse(identity, code, reason)
+                is_failed = self._proposal is not None or self._attendance.has_returned(identity)
+                if is_failed and identity in self.seated:
                     self._attendance.fail(identity, is_barred=is_barred)
-                    self._runtime.refuse(identity, RefuseCode.CLOSED, KEPT_FROM_FORMING)
+            for identity in identities:
                 self._give_away(identity)
             self._watch()
 
@@ -320,13 +329,14 @@ class Host:
 
     def _admit(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat or refuse it; propose the match when all seats are taken."""
+        if self.has_begun:
+            self._runtime.refuse(identity, RefuseCode.NO_TABLE, NO_TABLE)
+            return
         before = self.table.frame()
         try:
-            if self.has_begun:
-                raise NotAdmittedError(RefuseCode.NO_TABLE, NO_TABLE)
             self._attendance.check(identity, self.seated)
             if self._holds_up(identity):
-                self._fail([identity])
+                self._dismiss([identity])
                 return
             self._door.check(identity)
             record = self.table.check_join(identity, frame.record)
@@ -334,8 +344,7 @@ class Host:
                 return
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
-            self._runtime.refuse(identity, error.code, str(error))
-            self._give_away(identity)
+            self._dismiss([identity], error.code, str(error))
             return
         self._pace.take()
         self.withdraw()
@@ -396,10 +405,7 @@ class Host:
                 text += f". To take it all the same, close the table, run p2pdice purse forget {key} and host again"
             self._runtime.tell(Notice(text))
         self._asking.pop(identity, None)
-        self._runtime.refuse(identity, RefuseCode.REFUSED, reason)
-        if self._holds_up(identity):
-            self._attendance.fail(identity)
-        self._give_away(identity)
+        self._dismiss([identity], RefuseCode.REFUSED, reason, is_barred=self._holds_up(identity))
 
     def _holds_up(self, identity: bytes) -> bool:
         """Count a withdrawal against the guest whose join record or purse caused it; return whether the guest fails."""
@@ -419,9 +425,11 @@ class Host:
 
     def _follow_purses(self) -> None:
         """Withdraw a proposal if a purse is not in order; propose a match once all are."""
-        if not self.has_begun:
+        if self.has_begun or self._runtime.is_silent:
+            return
+        with self._runtime.stopping_at_disk_errors():
             if flawed := self.ledgers.flawed():
-                self._fail([each for each in flawed if self._holds_up(each)])
+                self._dismiss([each for each in flawed if self._holds_up(each)])
                 self.withdraw()
             self._propose()
 
@@ -436,17 +444,10 @@ class Host:
         if self.has_begun or identity not in self.seated:
             return
         if reason == LEFT or self._proposal is None:
-            self._fail([identity], is_barred=self._has_signed(identity))
+            self._dismiss([identity], is_barred=False)
         else:
             self._attendance.lost(identity, self._runtime.loop.time())
             self._watch()
-
-    def _has_signed(self, identity: bytes) -> bool:
-        """Return whether a guest has signed anything in the current proposal."""
-        if self._proposal is None:
-            return False
-        history = self._proposal.match.history
-        return bool(history.position.step) or self._proposal.authors.get(identity) in history.held
 
     def _give_away(self, identity: bytes) -> None:
         """Free a guest's seat. Withdraw a match proposed with the guest, and propose another one."""

@@ -533,7 +533,6 @@ class Node:
         except NodeError:
             await self._active.listen(0)
         await self._locator.start()
-        self._active.proposals.serve_given_up(but=stored.match)
         returned = self._active.proposals.resume(stored)
         self.name = next(player.name for player in returned.match.info if player.is_me)  # the others know no other name
         self._active.advertise()

@@ -462,14 +462,12 @@ class Proposals:
         if not stored.formed:
             self.bound(returned)
             returned.tell_who_is_awaited()
+        self.serve_given_up()
         return returned
 
-    def serve_given_up(self, but: bytes = b"") -> None:
-        """Serve the proposals that this home has signed but does not play: others may have formed them.
-
-        :param but: the id of the match that is played, which is left out.
-        """
-        for stored in archive.given_up(self._runtime.store.matches(), but):
+    def serve_given_up(self) -> None:
+        """Serve the proposals that this home has signed but does not play: others may have formed them."""
+        for stored in archive.given_up(self._runtime.store.matches()):
             if self.find(stored.match) is None:
                 with suppress(NodeError, StoreError):
                     self._stored(stored).feed(Withdrawn())

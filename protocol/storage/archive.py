@@ -104,13 +104,10 @@ def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
     return tuple(sorted(found, key=lambda stored: stored.number, reverse=True))
 
 
-def given_up(matches: Sequence[StoredMatch], but: bytes = b"") -> tuple[StoredMatch, ...]:
-    """Return the proposals that this node has signed but does not play, oldest first: others may have formed them.
-
-    :param but: the match that this node returns to, which is left out.
-    """
+def given_up(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
+    """Return the proposals that this node has signed but not seen formed, oldest first: others may have formed them."""
     proposed = [each for each in matches if not (each.formed or each.over or each.void or is_old(each))]
-    return tuple(sorted((each for each in proposed if each.match != but), key=lambda stored: stored.number))
+    return tuple(sorted(proposed, key=lambda stored: stored.number))
 
 
 def is_old(stored: StoredMatch) -> bool:

@@ -228,6 +228,37 @@ async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Ro
 
 
 @in_room
+async def test_a_join_that_is_refused_while_a_match_is_proposed_is_a_failure(room: Room) -> None:
+    """Each stranger asks again under another nickname, so that the proposal is withdrawn."""
+    host, (ada,), target = await open_table(room, 3, "Ada")
+    for number in range(limits.FAILURES):
+        assert not host.plays
+        eve = await room.sit(f"Eve{number}")
+        bend(eve, withholds(Kind.LOCK))
+        await eve.node.join(target)
+        await until(lambda eve=eve: eve.node.match is not None)  # type: ignore[misc]
+        eve.node.name = f"Zoe{number}"
+        eve.node._runtime.post(host.key, JoinTable(views.proposals(eve).sign_on(host.node.table_id).wire))
+        await until(lambda eve=eve: eve.told(TableClosed))  # type: ignore[misc]
+        assert "does not change its name" in eve.told(TableClosed)[0].reason
+    await all_play(host, ada)
+
+
+@in_room
+async def test_two_guests_who_fail_at_once_are_both_let_in_no_more(room: Room) -> None:
+    """The first takes the proposal with it."""
+    _, _, target = await open_table(room, 4, "Ada")
+    silent = [await room.sit(name) for name in ("Eve", "Ian")]
+    for each in silent:
+        bend(each, withholds(Kind.LOCK))
+        await each.node.join(target)
+    await until(lambda: all(each.told(TableClosed) for each in silent))
+    for each in silent:
+        with pytest.raises(NodeError, match="kept it from forming"):
+            await each.node.join(target)
+
+
+@in_room
 async def test_only_the_host_resigns_before_the_match_is_formed(room: Room) -> None:
     host, ada, eve = await held_up(room, Kind.COMMIT)
     await until(lambda: is_bound(eve))

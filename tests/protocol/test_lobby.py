@@ -146,7 +146,7 @@ def seated() -> tuple[HostedTable, GuestTable]:
     for guest in (ANN, BEA):
         hosted.admit(guest.join.identity, guest.wire)
     seat = GuestTable(TABLE, HOST.join.identity)
-    seat.sign_on(ANN)
+    seat.own = ANN
     seat.update(hosted.frame())
     return hosted, seat
 
@@ -221,9 +221,7 @@ def test_who_is_seated_while_proposals_are_made(
 
 BAD_PROPOSALS: dict[str, dict[str, object]] = {
     "other rules": {"ruleset": PRESETS["plain"]},
-    "without us": roster(HOST, BEA),
     "without the host": roster(ANN, BEA),
-    "our record altered": roster(HOST, BEA, join_record(b"lobby", 1, nickname="other")),
     "no patience": {"patience": Patience(0, 0)},
     "other patience": {"patience": Patience(5, 3600)},
     "a player too few": roster(HOST, ANN),
@@ -240,6 +238,13 @@ def test_a_guest_signs_nothing_else(changes: dict[str, object]) -> None:
     proposal: Genesis = hosted.genesis()._replace(**changes)  # type: ignore[arg-type]
     with pytest.raises(MalformedGenesisError):
         seat.check_proposal(proposal.encoded())
+
+
+@pytest.mark.parametrize("others", [(), (join_record(b"lobby", 1, nickname="other"),)], ids=["none", "another record"])
+def test_a_guest_ignores_a_proposal_without_its_latest_join_record(others: tuple[JoinRecord, ...]) -> None:
+    hosted, seat = seated()
+    proposal: Genesis = hosted.genesis()._replace(**roster(HOST, BEA, *others))  # type: ignore[arg-type]
+    assert seat.check_proposal(proposal.encoded()) is None
 
 
 def test_a_proposal_for_another_table_is_not_signed() -> None:

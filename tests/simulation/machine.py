@@ -251,9 +251,10 @@ class Process:
         kept = filter(None, (store.match(machine.id) for machine in self.machines))
         played = (each for each in kept if each.formed or not each.given_up)
         wanted = max(played, key=attrgetter("number"), default=None)
-        self.active.proposals.serve_given_up(but=wanted.match if wanted is not None else b"")
         if wanted is not None:
             self.active.proposals.resume(wanted)
+        else:
+            self.active.proposals.serve_given_up()
         for machine in self.machines:
             if machine.session is None:
                 machine.take_part()

@@ -181,7 +181,7 @@ class Simulation:
         self._seats = {}
         for record in guests:
             seat = GuestTable(TABLE, host.join.identity)
-            seat.sign_on(record)
+            seat.own = record
             seat.update(table.frame())
             self._seats[record.join.identity] = seat
         by_identity = {record.join.identity: match_seed(seed, number) for number, record in enumerate(records)}
@@ -387,11 +387,12 @@ class Simulation:
         """Let every guest judge what the host proposes."""
         for identity, seat in sorted(self._seats.items()):
             try:
-                seat.check_proposal(kind.bend(self.genesis, identity, self.streams.misbehaviour))
+                accepted = seat.check_proposal(kind.bend(self.genesis, identity, self.streams.misbehaviour))
             except MalformedGenesisError as error:
                 self.note("refused", str(error))
             else:
-                raise Violation(Check.NO_GUEST_SIGNS_A_FALSE_PROPOSAL, f"{self.plan.misbehaviour} was accepted")
+                if accepted is not None:
+                    raise Violation(Check.NO_GUEST_SIGNS_A_FALSE_PROPOSAL, f"{self.plan.misbehaviour} was accepted")
             self.checks.counts[Check.NO_GUEST_SIGNS_A_FALSE_PROPOSAL] += 1
         self.figures.refused += 1
         self.figures.misbehaviours[self.plan.misbehaviour] += 1
