@@ -8,7 +8,8 @@ only. A step is either a *turn* (one message, by the player whose move it is) or
 player; at a LOCK also by those who went out since the previous LOCK).
 
 :mod:`protocol.consensus.steps` determines which step follows which. :mod:`protocol.consensus.kinds` has the rules of
-each kind of message. This module decides whether a message belongs to the open step, and closes that step.
+each kind of message. This module decides whether a message belongs to the open step. When that step closes, is decided
+by :mod:`protocol.consensus.replica` in a node and by :mod:`protocol.consensus.reading` for a file.
 
 A RESIGN fills the slot of its author in an ordinary step; the author leaves the match when the step closes. Votes by a
 majority can close a step without an author's message (:mod:`protocol.consensus.ballot`); the author is then evicted.
@@ -16,8 +17,8 @@ Votes can also close a LOCK, which evicts nobody.
 
 A player who went out earlier is a *witness*. Witnesses may countersign a LOCK, but nobody waits for them. The players'
 later messages carry these signatures, which keep the witnesses in the *base*: the authors who may vote. Nothing before
-the *root*, which follows the last closed LOCK or decision, ever changes. Steps after the root
-can be rolled back (:meth:`History.follow`).
+the *root*, which follows the last closed LOCK or decision, ever changes. Steps after the root can be rolled back
+(:meth:`History.follow`).
 
 A history has no clock, no secrets and no I/O, and does not depend on the node that runs it. Players, spectators, the
 verifier (reading a file), resume (reading the store) and catch-up (from a peer) all use it.
@@ -25,25 +26,22 @@ verifier (reading a file), resume (reading the store) and catch-up (from a peer)
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 
 from p2pdice.events import Transition
-from protocol.consensus.ballot import elect, leavers
 from protocol.consensus.branches import Outcome
-from protocol.consensus.kinds import RULES, Vote, contradiction, read_vote, state_hash
+from protocol.consensus.kinds import RULES, contradiction, state_hash
 from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.rule import MisconductError, OtherStateError, RejectedMessageError, Slot
 from protocol.consensus.steps import advance, tip_after
 from protocol.crypto.keys import PublicKey
-from protocol.limits import CHECKED, STATES_APART
+from protocol.limits import CHECKED
 from protocol.wire.genesis import match_id, parse_genesis
-from protocol.wire.messages import VOTES, Kind, Message, Signed, message_id
+from protocol.wire.messages import Kind, Message, Signed, message_id
 
 _BESIDE = (Slot.VOTE, Slot.WITNESS)
 """The slots of messages that are not part of a step."""
-_DROPPED = Position(step=0, tip=b"", purpose=Purpose.END, place_in_script=0, kind=None, owed=(), base=(), players=())
-"""Replaces each position that :meth:`History.drop_position` drops."""
 
 
 class History:
@@ -80,8 +78,6 @@ class History:
         """RESULT messages, by author, once the match has ended."""
         self.withdrawals: dict[int, Signed] = {}
         """RESIGN messages of steps 0 and 1, by author. They fill no slot."""
-        self.closes: list[Signed] = []
-        """The votes to close the open step, in the order of a file, as long as they are too few to close it."""
         self.certificates: dict[bytes, tuple[Signed, ...]] = {}
         """The votes that closed a step, by the tip of the root that the votes name."""
         self.countersigned: dict[bytes, dict[int, Signed]] = {}
@@ -124,7 +120,7 @@ class History:
         """Return another history of this match: the final part of this one, continued along these positions."""
         twin = copy(self)
         twin.chain = [*self.chain[: path[0].step], *path]
-        twin.position, twin.held, twin.closes = path[-1], {}, []
+        twin.position, twin.held = path[-1], {}
         return twin
 
     def check_signature(self, signed: Signed) -> Signed:
@@ -159,34 +155,17 @@ class History:
             and self.keys[message.author].verifies(signed.signature, signed.data)
         )
 
-    def add(self, signed: Signed) -> Outcome:
-        """Take one message. Close the open step if it is complete, or if the votes suffice to close it.
+    def hold(self, signed: Signed) -> Outcome:
+        """Check one message, and hold it if it is for the open step.
 
         :raises RejectedMessageError: if the message does not belong here; nothing changes.
         :raises MisconductError: if the message proves that its author broke a rule; nothing changes.
-        """
-        if signed.message.kind in VOTES:
-            return self._add_vote(signed)
-        outcome = self.hold(signed)
-        if self.is_complete and outcome is Outcome.ADDED:
-            self.close()
-        return outcome
-
-    def hold(self, signed: Signed) -> Outcome:
-        """Check one message, and hold it if it is for the open step, without closing the step.
-
-        :raises RejectedMessageError: if the message does not belong here; nothing changes.
-        :raises MisconductError: if the message proves that its author broke a rule. Nothing changes, with one
-            exception: before the match is formed, a RESIGN and a LOCK or COMMIT of its author are both held.
         """
         if signed.message.step < FORMED and signed.message.kind is Kind.RESIGN:
             return self._withdraw(signed)
         outcome, signed = self._weigh(signed)
         if outcome is Outcome.ADDED:
             (self.results if self.position.kind is None else self.held)[signed.message.author] = signed
-            for other in self.withdrawn(signed.message):
-                reason = contradiction(other, signed)
-                raise MisconductError(signed.message.author, signed.message.step, reason, (other, signed))
         return outcome
 
     def withdrawn(self, message: Message) -> tuple[Signed, ...]:
@@ -203,10 +182,7 @@ class History:
             return Outcome.FOREIGN
         if message.author in self.withdrawals:
             return Outcome.DUPLICATE
-        said = self.said(message)
         self.withdrawals[message.author] = signed
-        for given in said:
-            raise MisconductError(message.author, message.step, contradiction(given, signed), (given, signed))
         return Outcome.ADDED
 
     def countersign(self, signed: Signed) -> Outcome:
@@ -263,88 +239,17 @@ class History:
         self.judge(self.full(message.step), signed)
         return (Outcome.LATE if message.step < position.step else Outcome.ADDED), signed
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all messages owed to the open step are here."""
-        position = self.position
-        return len(self.held) == len(position.owed) and position.kind is not None
-
-    def close(self) -> None:
-        """Close the open step with all messages held for it."""
-        self.settle(dict(sorted(self.held.items())), ())
-
-    def close_by(self, votes: Sequence[Signed]) -> None:
-        """Close the open step by a certificate, with the messages held for it.
-
-        :param votes: the ABSENTs needed to back the majority, then exactly a majority of CLOSEs, each by author.
-        :raises RejectedMessageError: if the votes are not a certificate for these messages; nothing changes.
-        """
-        position = self.position
-        read = [self.check_vote(signed) for signed in votes]
-        backers = tuple(vote.author for vote in read if not vote.is_close)
-        closers = tuple(vote.author for vote in read if vote.is_close)
-        values = {vote.value for vote in read}
-        if len(values) != 1 or len({vote.round for vote in read if vote.is_close}) != 1:
-            raise RejectedMessageError("the votes to close the step differ")
-        (value,) = values
-        assert value is not None
-        held = {} if position.kind is Kind.LOCK else dict(sorted(self.held.items()))
-        named = tuple(held[author].id if author in held else b"" for author in position.owed)
-        if position.kind is not Kind.LOCK and value.entries != named:
-            raise RejectedMessageError("the votes do not name the messages of the step")
-        leaving = set() if position.kind is Kind.LOCK else leavers(position, held)
-        if (*backers, *closers) != elect(position, leaving, closers, backers):
-            raise RejectedMessageError("the votes are not a valid certificate: one per voter, in order, a majority")
-        self.settle(held, tuple(votes))
-
-    def check_vote(self, signed: Signed) -> Vote:
-        """Check and read a vote to close the open step.
-
-        :raises RejectedMessageError: if the message is not a valid vote on that step, its signature is invalid, or its
-            author may not vote there.
-        """
-        position, message = self.position, signed.message
-        if message.kind not in VOTES or position.step < FORMED or position.kind is None:
-            raise RejectedMessageError("a vote on a step that takes none")
-        vote = read_vote(self.check_signature(signed))
-        value, is_lock = vote.value, position.kind is Kind.LOCK
-        is_here = (message.step, message.tip) == (position.root, position.root_tip)
-        if not is_here or value is None or value[:2] != (position.step, position.tip):
-            raise RejectedMessageError("a vote on another history, or on another step")
-        if isinstance(value.entries, bytes) is not is_lock or (is_lock and self.held):
-            raise RejectedMessageError("a vote in the form for another step, or beside messages of a LOCK")
-        is_right = value.entries == position.lock or (len(value.entries) == len(position.owed) and b"" in value.entries)
-        if not is_right:
-            raise RejectedMessageError("a vote that closes the step with nothing that fits it")
-        if vote.author not in position.base or vote.author in position.left:
-            raise RejectedMessageError("a vote by a player who may not vote on the step")
-        return vote
-
     def goes_through(self, place: Position | Message) -> bool:
         """Return whether this history contains the step of ``place``, open or closed."""
         step = place.step
         return step < len(self.chain) and self.chain[step].tip == place.tip
 
-    def _add_vote(self, signed: Signed) -> Outcome:
-        vote = self.check_vote(signed)
-        if self._is_known(vote.signed):
-            return Outcome.DUPLICATE
-        closes = [*self.closes, vote.signed]
-        if sum(each.message.kind is Kind.CLOSE for each in closes) >= self.position.majority:
-            self.close_by(closes)
-        else:
-            self.closes = closes
-        return Outcome.ADDED
-
     def said(self, message: Message) -> list[Signed]:
-        """Return all kept messages and votes that the author of ``message`` signed for the step that it names."""
+        """Return the messages and the votes of certificates that the author of ``message`` signed for the step that it
+        names."""
         author, step = message.author, message.step
-        # A vote on the root can close the open step even if the root's position was dropped.
-        votes = (
-            *self.certificates.get(message.tip, ()),
-            *(self.closes if message.tip == self.position.root_tip else ()),
-        )
-        said = [vote for vote in votes if vote.message.author == author] if votes else []
+        votes = self.certificates.get(message.tip, ())
+        said = [vote for vote in votes if vote.message.author == author]
         if not self.goes_through(message):
             return said
         book: Mapping[int, Signed] = self.results if self.chain[step].kind is None else self.held
@@ -353,7 +258,7 @@ class History:
         return [book[author], *said] if author in book else said
 
     def _is_known(self, signed: Signed) -> bool:
-        """Return whether a message or vote is already here.
+        """Return whether a message or a vote of a certificate is already here.
 
         :raises MisconductError: if it contradicts another message of its author.
         """
@@ -421,7 +326,7 @@ class History:
             self.certificates[before.root_tip] = certificate
         self.position = self._after(before, entries, certificate)
         self.chain.append(self.position)
-        self.held, self.closes = {}, []
+        self.held = {}
         if before.kind is Kind.LOCK:
             self.countersigned = {tip: self.countersigned.get(tip, {}) for _, tip, *_ in self.position.locks}
         if self.position.kind is Kind.LOCK and not self.position.owed:
@@ -437,27 +342,6 @@ class History:
         is_judged = judged is not None and any(signed.id == judged[0] for signed in entries.values())
         transition = judged[1] if judged is not None and is_judged else None
         return advance(self.genesis, self.match, position, entries, certificate, transition)
-
-    def drop_state(self) -> None:
-        """Drop the game state before the step that closed last; every :data:`~protocol.limits.STATES_APART`-th state is
-        kept.
-
-        A state holds all bids of its round, so a long match with long rounds would fill the memory. Callers that seldom
-        look back call this after each step.
-        """
-        last = len(self.chain) - 2
-        if last > 0 and last % STATES_APART:
-            self.chain[last] = self.chain[last]._replace(state=None, happened=(), is_without_state=True)
-
-    def drop_position(self, kept: Container[int] = ()) -> None:
-        """Drop the position before the step that closed last, unless ``kept`` contains that step.
-
-        Callers that look back only to ``kept`` call this after each step, so that memory use does not grow with the
-        match. No message fits a dropped position: a message for its step counts as part of another history.
-        """
-        last = len(self.chain) - 2
-        if last not in kept:
-            self.chain[last] = _DROPPED
 
     def full(self, step: int) -> Position:
         """Return the position before a step, with its state even if that was dropped."""

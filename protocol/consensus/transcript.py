@@ -80,7 +80,6 @@ def write_proof(history: History, error: MisconductError) -> bytes:
 def _history(history: History) -> Iterator[Signed]:
     yield from _until(history, history.position.step)
     yield from (history.held[author] for author in sorted(history.held))
-    yield from history.closes
 
 
 def _until(history: History, step: int) -> Iterator[Signed]:

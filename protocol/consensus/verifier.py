@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, Final
 
 from protocol import limits
@@ -18,6 +18,7 @@ from protocol.consensus.branches import Outcome
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES, contradiction, read_vote
 from protocol.consensus.position import FORMED, Position, Purpose, voters
+from protocol.consensus.reading import Reading
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.steps import account_of
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript
@@ -147,22 +148,22 @@ def _examine(data: bytes, kept: Collection[int] | None, mapped: Mapped, checked:
         opened = open_transcript(data)
         if opened.version != PROTOCOL_VERSION:
             return Examined(Verdict(Judgement.OTHER_VERSION, written_by(opened.version)))
-        reading = _Reading(History(opened.genesis), kept)
+        examination = _Examination(History(opened.genesis), kept)
     except (MalformedTranscriptError, MalformedGenesisError) as error:
         return Examined(Verdict(Judgement.ALTERED, str(error)))
     failure: ValueError | None = None
     try:
         if opened.is_proof:
-            return Examined(reading.judge_contradiction(tuple(islice(opened.messages, 3))))
-        for signed in _checked(reading.history, opened.messages, mapped, checked):
-            reading.take(signed)
+            return Examined(examination.judge_contradiction(tuple(islice(opened.messages, 3))))
+        for signed in _checked(examination.history, opened.messages, mapped, checked):
+            examination.take(signed)
     except (MalformedTranscriptError, RejectedMessageError) as error:
         failure = error
-    if kept is not None and not kept and (steps := reading.steps_behind()):
-        return _examine(data, steps, mapped, reading.signatures)  # again, now that the steps to keep are known
+    if kept is not None and not kept and (steps := examination.steps_behind()):
+        return _examine(data, steps, mapped, examination.signatures)  # again, now that the steps to keep are known
     if failure is not None:
-        return Examined(reading.altered(reading.complaint or f"{failure} (message {reading.signatures})"))
-    return reading.judge()
+        return Examined(examination.altered(examination.complaint or f"{failure} (message {examination.signatures})"))
+    return examination.judge()
 
 
 def _checked(history: History, messages: Iterator[Signed], mapped: Mapped, known: int) -> Iterator[Signed]:
@@ -196,8 +197,8 @@ def _marked(history: History, messages: Sequence[Signed], mapped: Mapped) -> lis
     ]
 
 
-class _Reading:
-    """A file that is being read: the history at its beginning, and the messages after the history.
+class _Examination:
+    """A file that is being judged: the history at its beginning, and the messages after the history.
 
     The history continues as long as each message fits into it. Each message after it must prove misconduct, by itself
     against the history or together with an adjacent message, whether or not the match is over.
@@ -207,11 +208,12 @@ class _Reading:
 
     def __init__(self, history: History, kept: Collection[int] | None) -> None:
         self.history = history
+        self._reading = Reading(history)
         self.signatures = 0
         self.complaint = ""
         """Why the first message after the history does not belong to it, if it proves nothing against its author."""
         self._kept = kept
-        self._absences = [told for each in pairwise(history.chain) if (told := _absence(history, *each))]
+        self._absences: list[str] = []
         self._has_more = False
         """Whether the file has messages or votes for a step besides those that closed it."""
         self._last: Signed | None = None
@@ -224,7 +226,7 @@ class _Reading:
         :raises RejectedMessageError: if too many messages follow the history.
         """
         history, before, steps = self.history, self.history.position, len(self.history.chain)
-        given = len(history.held) + len(history.closes) + 1
+        given = len(history.held) + len(self._reading.votes) + 1
         if not self._behind and self._continues(before, signed):
             self.signatures += 1
             self._last = signed
@@ -245,9 +247,9 @@ class _Reading:
         if told := _absence(self.history, before, after):
             self._absences.append(told)
         if self._kept is None:
-            self.history.drop_state()
+            self._reading.drop_state()
         else:
-            self.history.drop_position(self._kept)
+            self._reading.drop_position(self._kept)
 
     def steps_behind(self) -> frozenset[int]:
         """Return the steps whose positions are needed to judge the messages after the history."""
@@ -266,7 +268,7 @@ class _Reading:
             self.complaint = "a RESIGN of a match that is not formed is no part of its history"
             return False
         try:
-            outcome = self.history.add(signed)
+            outcome = self._reading.add(signed)
         except MisconductError:
             return False
         except RejectedMessageError as error:
@@ -322,7 +324,7 @@ class _Reading:
     def _hold_against(self, signed: Signed) -> MisconductError | None:
         """Return the misconduct that a message after the history proves by itself; None if it proves none."""
         try:
-            self.history.weigh(signed)
+            self._reading.weigh(signed)
         except MisconductError as error:
             return error
         except RejectedMessageError:

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
+from protocol.consensus.reading import Reading
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
 from protocol.crypto.hashing import tagged_hash
@@ -101,6 +102,7 @@ def sign_transcript(data: bytes) -> bytes:
         opened = open_transcript(data)
         genesis = sign_genesis(opened.genesis)
         history = History(genesis)
+        reading = Reading(history)
     except (MalformedTranscriptError, MalformedGenesisError):
         return data
     match = match_id(genesis)
@@ -111,7 +113,7 @@ def sign_transcript(data: bytes) -> bytes:
             signed = sign_message(given.message._replace(match=match, tip=tip).encoded(), history)
             parts.append(encode(signed.wire))
             if not opened.is_proof:
-                history.add(signed)
+                reading.add(signed)
     except (MalformedTranscriptError, MisconductError, RejectedMessageError):
         pass
     return b"".join(parts)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from protocol.consensus.history import History
 from protocol.consensus.kinds import contradiction, parse_signed, read_vote
+from protocol.consensus.reading import Reading
 from protocol.consensus.transcript import open_transcript
 from protocol.node.node import Node
 from protocol.storage.home import STORE_FILE
@@ -89,8 +90,9 @@ def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]
     """Return pairs of names (voter, absentee) for all votes of absence in the match of a transcript."""
     opened = open_transcript(transcript)
     history = History(opened.genesis)
+    reading = Reading(history)
     for signed in opened.messages:
-        history.add(signed)
+        reading.add(signed)
     names = [entry.join.nickname for entry in history.genesis.roster]
     found: set[tuple[str, str]] = set()
     for vote in (read_vote(signed) for signed in messages if signed.message.kind in VOTES):

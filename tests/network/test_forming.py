@@ -40,6 +40,7 @@ from protocol.wire.genesis import Genesis, JoinRecord, Patience, parse_join_reco
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import views
 from tests.network.company import bend
+from tests.protocol.histories import add
 from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
 from tests.simulation.small_forming import TABLE, line, sign_on
 
@@ -456,7 +457,7 @@ class Proposal:
         messages = sorted(own + others(), key=lambda each: each.message.author)
         if what is Kind.LOCK:
             for each in messages:
-                self.history.add(each)
+                add(self.history, each)
         return messages
 
     def show(self, person: Person, *messages: Signed) -> None:

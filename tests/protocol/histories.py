@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 
+from protocol.consensus.branches import Outcome
 from protocol.consensus.history import History
+from protocol.consensus.reading import Reading
+from protocol.wire.messages import Signed
 
 
 def until(history: History, step: int) -> History:
@@ -19,3 +22,8 @@ def fork(history: History) -> History:
         if isinstance(value, list | dict | set):
             setattr(twin, name, copy.copy(value))
     return twin
+
+
+def add(history: History, signed: Signed) -> Outcome:
+    """Add one message, other than a vote, as it is read from a file."""
+    return Reading(history).add(signed)

@@ -8,6 +8,7 @@ from typing import Final
 from p2pdice.moves import FACES, MAX_QUANTITY
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.history import History
+from protocol.consensus.reading import Reading
 from protocol.consensus.transcript import TRANSCRIPT_TAG
 from protocol.wire.canonical import encode
 from tests.protocol.scribe import due
@@ -21,14 +22,15 @@ def marathon(players: int, dice: int = 10) -> Iterator[bytes]:
     """Yield the transcript of such a match, piece by piece. With ten players it has more than 100 MiB."""
     table, seeds = genesis(MARATHON.with_options({"dice": str(dice)}), players, b"marathon")
     history = History(table.encoded())
+    reading = Reading(history)
     yield encode((TRANSCRIPT_TAG, history.genesis_data))
     while history.position.kind is not None:
         position = history.position
         for author in position.owed:
             signed = due(history, author, seeds[author], _next_bid)
-            history.add(signed)
+            reading.add(signed)
             yield encode(signed.wire)
-        history.drop_position()
+        reading.drop_position()
 
 
 def _next_bid(history: History) -> str:

@@ -26,6 +26,7 @@ from protocol.consensus.branches import Outcome
 from protocol.consensus.history import History
 from protocol.consensus.kinds import CARRIED, COMMITMENTS, parse_signed
 from protocol.consensus.position import FORMED, Position, Purpose
+from protocol.consensus.reading import Reading
 from protocol.consensus.rule import MisconductError
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, open_transcript
 from protocol.consensus.verifier import Verdict, examine, verify
@@ -119,11 +120,12 @@ def play(
     other.run()
     messages, between = [], []
     history = History(world.data)
+    reading = Reading(history)
     histories, starts = {0: fork(history)}, {0: 0}
     for place, parsed in enumerate(open_transcript(data).messages):
         between.append(fork(history))
         signed = history.check_signature(parsed)
-        assert history.add(signed) is Outcome.ADDED
+        assert reading.add(signed) is Outcome.ADDED
         messages.append(signed)
         if history.position.step == len(histories):
             histories[history.position.step] = fork(history)
@@ -556,6 +558,7 @@ def resigned(played: FairMatch, place: int, bend: Bend) -> bytes:
     """
     step = played.step(place)
     history = fork(played.histories[step])
+    reading = Reading(history)
     parts = []
     for index in range(played.starts[step], len(played.messages)):
         message = played.messages[index].message
@@ -565,7 +568,7 @@ def resigned(played: FairMatch, place: int, bend: Bend) -> bytes:
         if index >= place:
             parts.append(encode(signed.wire))
         try:
-            history.add(signed)
+            reading.add(signed)
         except MisconductError:
             break
     return b"".join(parts)

@@ -151,6 +151,21 @@ def test_all_commits_form_the_match_whatever_the_host_has_signed_beside() -> Non
     assert verify(write_transcript(match.history, match.replica.proven.values())).verdict == "misconduct"
 
 
+@pytest.mark.parametrize("kind", [Kind.LOCK, Kind.COMMIT])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_forming_message_counts_beside_a_resignation_of_its_author_and_both_prove_misconduct(
+    kind: Kind, is_first: bool
+) -> None:
+    match = node(ANN) if kind is Kind.LOCK else bound()
+    match.handle(Ticked(), 0.0)
+    history = match.history
+    own, resign = signed_by(history, HOST), signed_by(history, HOST, Kind.RESIGN)
+    hear(match, *((own, resign) if is_first else (resign, own)), signed_by(history, BEN))
+    assert history.chain[own.message.step + 1].entries[HOST].id == own.id
+    assert {signed.id for signed in match.replica.proven[HOST].evidence} == {own.id, resign.id}
+    assert history.withdrawals[HOST].id == resign.id
+
+
 @pytest.mark.parametrize("frees", ["the host", "the owner"])
 def test_a_match_that_is_formed_without_a_guest_is_locked_by_it_and_left(frees: str) -> None:
     match = bound()

@@ -10,11 +10,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect
-from protocol.consensus import history as history_module
+from protocol.consensus import reading as reading_module
 from protocol.consensus.branches import Outcome
 from protocol.consensus.history import History
 from protocol.consensus.kinds import SCRIPTS, parse_signed
 from protocol.consensus.position import FORMED, Position, Purpose
+from protocol.consensus.reading import Reading
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
@@ -25,6 +26,7 @@ from protocol.match.effects import Broadcast, MatchInput, Played, Received, Show
 from protocol.match.match import Match
 from protocol.wire.frames import Carried
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.protocol.histories import add
 from tests.protocol.scribe import due, signed_by, votes_to_close
 from tests.simulation.world import World, genesis
 
@@ -47,7 +49,7 @@ def record_at(step: int) -> History:
     history = History(WORLD.data)
     for position in CHAIN[1 : step + 1]:
         for signed in position.entries.values():
-            assert history.add(signed) is Outcome.ADDED
+            assert add(history, signed) is Outcome.ADDED
     assert history.position.step == step
     return history
 
@@ -77,20 +79,24 @@ def resigns(history: History, author: int) -> Signed:
 
 
 def test_votes_name_exactly_the_messages_that_close_a_step() -> None:
-    step = at(Purpose.TURN, Kind.MOVE)
-    positions = []
+    step = at(Purpose.DEAL, Kind.COMMIT)
+    first, second, _ = said(step)
     for is_held in (False, True):
         history = record_at(step)
-        (author,) = history.position.owed
+        held = (first, second) if is_held else (first,)
+        reading = Reading(history)
+        for signed in held:
+            reading.add(signed)
+        entries = (first.id, second.id, b"")
+        votes = [votes_to_close(history, voter, KEYS[voter], entries) for voter in range(2)]
+        reading.add(votes[0])
         if is_held:
-            history.hold(said(step)[0])
+            reading.add(votes[1])
+            assert (history.position.step, [*history.position.entries]) == (step + 1, [0, 1])
+        else:
             with pytest.raises(RejectedMessageError, match="do not name the messages"):
-                history.close_by([votes_to_close(history, voter, KEYS[voter], (b"",)) for voter in range(3)])
-        voters = [voter for voter in history.position.base if voter != author]
-        history.held = {}
-        history.close_by([votes_to_close(history, voter, KEYS[voter]) for voter in voters])
-        positions.append(history.position)
-    assert positions[0] == positions[1]
+                reading.add(votes[1])
+            assert history.position.step == step
 
 
 def test_the_scripts_follow_each_other_as_they_are_written() -> None:
@@ -118,7 +124,7 @@ def test_every_message_changes_the_hash_of_the_history() -> None:
     for changed in (None, *CHAIN[step].owed):
         history = record_at(step)
         for signed in said(step):
-            history.add(resigns(history, signed.message.author) if signed.message.author == changed else signed)
+            add(history, resigns(history, signed.message.author) if signed.message.author == changed else signed)
         tips.add(history.position.tip)
     assert len(tips) == 1 + len(CHAIN[step].owed)
 
@@ -127,7 +133,7 @@ def test_the_order_within_a_step_does_not_matter() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
     history = record_at(step)
     for signed in reversed(said(step)):
-        history.add(signed)
+        add(history, signed)
     assert history.position.tip == CHAIN[step + 1].tip
     assert list(history.position.entries) == sorted(history.position.entries)
 
@@ -149,9 +155,9 @@ def resigned(step: int) -> tuple[History, int]:
     history = record_at(step)
     messages = said(step)
     quitter = messages[0].message.author
-    history.add(resigns(history, quitter))
+    add(history, resigns(history, quitter))
     for signed in messages[1:]:
-        history.add(signed)
+        add(history, signed)
     assert history.position.step == step + 1
     return history, quitter
 
@@ -174,16 +180,16 @@ def test_a_resignation_fills_any_ordinary_slot_and_the_match_ends_without_its_au
 def test_nobody_resigns_at_a_lock(purpose: Purpose) -> None:
     history = record_at(first(lambda position: position.purpose is purpose and position.kind is Kind.LOCK))
     with pytest.raises(MisconductError, match="sent RESIGN where LOCK was due"):
-        history.add(resigns(history, history.position.owed[0]))
+        add(history, resigns(history, history.position.owed[0]))
 
 
 def test_what_follows_a_lock_does_not_depend_on_who_has_signed_it() -> None:
     """Its messages close it, or a certificate: the tip is the same, and nobody has left."""
     step = first(lambda position: position.purpose is Purpose.DEAL and position.kind is Kind.LOCK)
     history = record_at(step)
-    voters = history.position.base[:2]
-    for voter in voters:
-        history.add(votes_to_close(history, voter, KEYS[voter]))
+    reading = Reading(history)
+    for voter in history.position.base[:2]:
+        reading.add(votes_to_close(history, voter, KEYS[voter]))
     assert history.position.tip == CHAIN[step + 1].tip
     assert (history.position.left, history.position.owed) == ((), CHAIN[step + 1].owed)
     assert (history.position.entries, len(history.position.certificate)) == ({}, 2)
@@ -197,8 +203,9 @@ def test_each_root_has_one_ballot() -> None:
         assert (after.root, after.root_tip) == (root, CHAIN[root].tip)
     history = record_at(at(Purpose.TURN, Kind.MOVE))
     voters = [each for each in history.position.base if each not in history.position.owed]
+    reading = Reading(history)
     for voter in voters:
-        history.add(votes_to_close(history, voter, KEYS[voter]))
+        reading.add(votes_to_close(history, voter, KEYS[voter]))
     assert (history.position.root, history.position.root_tip) == (history.position.step, history.position.tip)
 
 
@@ -252,8 +259,8 @@ def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
 def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn() -> None:
     history = record_at(FORMED + 1)
     for author in (0, 1):
-        history.add(resigns(history, author))
-    history.add(next(signed for signed in said(FORMED + 1) if signed.message.author == 2))
+        add(history, resigns(history, author))
+    add(history, next(signed for signed in said(FORMED + 1) if signed.message.author == 2))
     assert (history.position.purpose, history.position.owed) == (Purpose.ENDING, (2,))
     assert history.position.state is not None
     assert [history.position.seats[seat] for seat in history.position.state.winners] == [2]
@@ -276,12 +283,12 @@ def test_without_joint_randomness_seats_are_roster_indices(
     history = record_at(FORMED + 1)
     for author in range(history.roster_size):
         if author not in staying:
-            history.add(resigns(history, author))
+            add(history, resigns(history, author))
     for signed in said(FORMED + 1):
         if signed.message.author in staying:
-            history.add(signed)
+            add(history, signed)
     for author in staying:  # nobody else owes the last LOCK: without anybody it closes at once
-        history.add(spoken(history, author, Kind.LOCK, history.position.lock))
+        add(history, spoken(history, author, Kind.LOCK, history.position.lock))
     state = history.position.state
     assert state is not None
     assert history.position.seats == tuple(range(history.roster_size))
@@ -297,17 +304,18 @@ def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] =
     history = History(World(CLASSIC, 5, seed=1).data)
     for _ in range(3):
         for author in range(5):
-            history.add(due(history, author, seeds[author]))
+            add(history, due(history, author, seeds[author]))
     for author in range(5):
         resigns = signed_by(history, author, seeds[author], Kind.RESIGN, ())
-        history.add(resigns if author == left else due(history, author, seeds[author]))
+        add(history, resigns if author == left else due(history, author, seeds[author]))
     assert (history.position.step, history.position.kind) == (4, Kind.COMMIT)
     for author in history.position.owed:
         if author not in absent:
             resigns = signed_by(history, author, seeds[author], Kind.RESIGN, ())
-            history.add(resigns if author in resigning else due(history, author, seeds[author]))
+            add(history, resigns if author in resigning else due(history, author, seeds[author]))
+    reading = Reading(history)
     for author in closers:
-        history.add(votes_to_close(history, author, MatchKey(seeds[author])))
+        reading.add(votes_to_close(history, author, MatchKey(seeds[author])))
     return history
 
 
@@ -327,9 +335,14 @@ def test_a_step_is_closed_by_no_more_votes_than_it_takes() -> None:
     history, seeds = of_five(absent=(4,), left=1), World(CLASSIC, 5, seed=1).seeds
     closes = [votes_to_close(history, author, MatchKey(seeds[author])) for author in (0, 2, 3)]
     backing = votes_to_close(history, 0, MatchKey(seeds[0]), kind=Kind.ABSENT)
+    reading = Reading(history)
+    for vote in (backing, *closes[:-1]):
+        reading.add(vote)
     with pytest.raises(RejectedMessageError, match="not a valid certificate: one per voter, in order"):
-        history.close_by([backing, *closes])
-    history.close_by(closes)
+        reading.add(closes[-1])
+    reading = Reading(history)
+    for vote in closes:
+        reading.add(vote)
     assert history.position.step == 5
 
 
@@ -348,32 +361,14 @@ def test_who_left_before_a_lock_has_no_part_in_the_majorities_after_it() -> None
 @pytest.mark.parametrize("step", range(FORMED))
 def test_a_resignation_before_the_match_is_formed_fills_no_slot_and_proves_nothing(step: int) -> None:
     history = record_at(step)
-    history.add(resigns(history, 0))
+    add(history, resigns(history, 0))
     for signed in said(step):
         if signed.message.author != 0:
-            history.add(signed)
+            add(history, signed)
     assert history.position.step == step
     assert history.missing() == (0,)
     assert {author: signed.id for author, signed in history.withdrawals.items()} == {0: resigns(history, 0).id}
     assert verify(write_transcript(history)).verdict == "incomplete"
-
-
-@pytest.mark.parametrize("step", range(FORMED))
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_forming_message_counts_beside_a_resignation_of_its_author_and_both_prove_misconduct(
-    step: int, is_first: bool
-) -> None:
-    history = record_at(step)
-    own = next(signed for signed in said(step) if signed.message.author == 0)
-    for signed in said(step):
-        if signed.message.author != 0:
-            history.add(signed)
-    first, second = (resigns(history, 0), own)[:: 1 if is_first else -1]
-    history.hold(first)
-    with pytest.raises(MisconductError) as caught:
-        history.hold(second)
-    assert (caught.value.author, {each.id for each in caught.value.evidence}) == (0, {first.id, second.id})
-    assert history.is_complete
 
 
 # What is refused, and what proves misconduct
@@ -384,13 +379,13 @@ def test_two_messages_in_one_slot_are_proof_open_or_closed() -> None:
     author = said(step)[0].message.author
     history = record_at(step)
     other = resigns(history, author)
-    history.add(said(step)[0])
+    add(history, said(step)[0])
     with pytest.raises(MisconductError) as caught:
-        history.add(other)
+        add(history, other)
     assert caught.value.author == author
     assert {signed.id for signed in caught.value.evidence} == {said(step)[0].id, other.id}
     with pytest.raises(MisconductError):
-        record_at(step + 5).add(other)
+        add(record_at(step + 5), other)
 
 
 def test_an_equivocation_with_a_wrong_signature_proves_nothing() -> None:
@@ -398,7 +393,7 @@ def test_an_equivocation_with_a_wrong_signature_proves_nothing() -> None:
     history = record_at(step + 5)
     other = sign(said(step)[0].message._replace(kind=Kind.RESIGN, body=()), MatchKey(b"x" * 32))
     with pytest.raises(RejectedMessageError, match="signature"):
-        history.add(other._replace(checked=False))
+        add(history, other._replace(checked=False))
 
 
 def test_the_identity_key_signs_nothing_in_a_match() -> None:
@@ -414,7 +409,7 @@ def test_the_identity_key_signs_nothing_in_a_match() -> None:
     )
     signed = spoken(history, author, message.kind, message.body)
     with pytest.raises(RejectedMessageError, match="signature"):
-        history.add(signed._replace(signature=identity.sign(signed.data), checked=False))
+        add(history, signed._replace(signature=identity.sign(signed.data), checked=False))
 
 
 def test_a_message_out_of_turn_is_misconduct() -> None:
@@ -422,7 +417,7 @@ def test_a_message_out_of_turn_is_misconduct() -> None:
     history = record_at(step)
     author = next(each for each in range(3) if each not in history.position.owed)
     with pytest.raises(MisconductError, match="out of turn") as caught:
-        history.add(spoken(history, author, Kind.MOVE, "1x1"))
+        add(history, spoken(history, author, Kind.MOVE, "1x1"))
     assert caught.value.author == author
 
 
@@ -447,7 +442,7 @@ def test_a_signed_wrong_message_is_misconduct_and_changes_nothing(
     history = record_at(at(purpose, due))
     author = history.position.owed[0]
     with pytest.raises(MisconductError) as caught:
-        history.add(spoken(history, author, kind, body))
+        add(history, spoken(history, author, kind, body))
     assert caught.value.author == author
     assert history.held == {}
     assert len(caught.value.evidence) == 1
@@ -466,7 +461,7 @@ def test_a_message_that_does_not_belong_here_is_refused_and_blames_nobody() -> N
         good._replace(signature=bytes(64), checked=False),
     ):
         with pytest.raises(RejectedMessageError):
-            history.add(bad)
+            add(history, bad)
     assert history.held == {}
     assert History(others.encoded()).match != history.match
 
@@ -475,11 +470,11 @@ def test_later_foreign_and_repeated_messages_are_told_apart() -> None:
     step = at(Purpose.DEAL, Kind.LOCK)
     history = record_at(step)
     good = said(step)[0]
-    assert history.add(said(step + 1)[0]) is Outcome.FUTURE
-    assert history.add(said(step - 1)[0]) is Outcome.DUPLICATE
-    assert history.add(spoken(history, 0, Kind.LOCK, bytes(32), tip=bytes(32))) is Outcome.FOREIGN
-    assert history.add(good) is Outcome.ADDED
-    assert history.add(good) is Outcome.DUPLICATE
+    assert add(history, said(step + 1)[0]) is Outcome.FUTURE
+    assert add(history, said(step - 1)[0]) is Outcome.DUPLICATE
+    assert add(history, spoken(history, 0, Kind.LOCK, bytes(32), tip=bytes(32))) is Outcome.FOREIGN
+    assert add(history, good) is Outcome.ADDED
+    assert add(history, good) is Outcome.DUPLICATE
 
 
 # The end
@@ -490,11 +485,11 @@ def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
     assert history.position.owed == ()
     transcript = write_transcript(history)
     with pytest.raises(MisconductError, match="after the end"):
-        history.add(spoken(history, 0, Kind.LOCK, history.position.lock))
+        add(history, spoken(history, 0, Kind.LOCK, history.position.lock))
     with pytest.raises(RejectedMessageError, match="another state"):
-        history.add(spoken(history, 0, Kind.RESULT, bytes(32)))
+        add(history, spoken(history, 0, Kind.RESULT, bytes(32)))
     for author in range(3):
-        assert history.add(spoken(history, author, Kind.RESULT, history.position.lock)) is Outcome.ADDED
+        assert add(history, spoken(history, author, Kind.RESULT, history.position.lock)) is Outcome.ADDED
     assert sorted(history.results) == [0, 1, 2]
     assert write_transcript(history) == transcript
 
@@ -531,12 +526,13 @@ def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
 
 
 def test_a_record_that_drops_states_works_them_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_module, "STATES_APART", 7)
+    monkeypatch.setattr(reading_module, "STATES_APART", 7)
     history = History(WORLD.data)
+    reading = Reading(history)
     for position in CHAIN[1:]:
         for signed in position.entries.values():
-            history.add(signed)
-        history.drop_state()
+            reading.add(signed)
+        reading.drop_state()
     assert sum(position.state is not None for position in history.chain) <= len(CHAIN) // 7 + 2
     for position in CHAIN:
         assert history.full(position.step)._replace(entries={}) == position._replace(entries={})

@@ -18,6 +18,7 @@ from protocol.crypto.keys import MatchKey, PublicKey
 from protocol.match.effects import Conceded, Received
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
+from tests.protocol.histories import add
 from tests.simulation.replacing import replaced
 from tests.simulation.world import UNHURRIED, Machine, World
 from tests.tiers import thoroughly
@@ -198,7 +199,7 @@ def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> No
     key = MatchKey(world.seeds[bidder])
     other = sign(known._replace(body=next(text for text in others if text != known.body)), key)
     elsewhere = history.along([place])
-    elsewhere.add(other)
+    add(elsewhere, other)
     votes = []
     for author in range(4):
         if author not in (bidder, me):

@@ -9,6 +9,7 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
+from protocol.consensus.reading import Reading
 from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey
 from protocol.match.catch_up import ANEW, COMPARE, CatchUp
@@ -17,7 +18,7 @@ from protocol.match.match import Match
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Have, Need, Page
 from protocol.wire.messages import Kind, Signed
-from tests.protocol.histories import until
+from tests.protocol.histories import add, until
 from tests.protocol.scribe import due, signed_by, votes_to_close
 from tests.simulation.world import World
 
@@ -52,7 +53,7 @@ class Parted:
     def part(self, told: Signed) -> None:
         """Have the others take this message of the cheat's."""
         self.others = until(self.others, self.parting)
-        self.others.add(told)
+        add(self.others, told)
         self.shown = [*self.rolled, told]
 
     def go_on(self, *missing: int) -> None:
@@ -61,17 +62,15 @@ class Parted:
         owed = others.position.owed
         given = {each: due(others, each, self.world.seeds[each]) for each in owed if each not in missing}
         self.shown += given.values()
-        if len(given) == len(owed):
-            for signed in given.values():
-                others.add(signed)
-            return
-        is_lock = others.position.kind is Kind.LOCK
-        for signed in () if is_lock else given.values():
-            others.hold(signed)
-        voters = [each for each in others.position.base if each not in (self.me, self.peer)]
-        certificate = [votes_to_close(others, each, MatchKey(self.world.seeds[each])) for each in voters]
-        others.close_by(certificate)
-        self.shown += certificate
+        reading, is_complete = Reading(others), len(given) == len(owed)
+        for signed in given.values() if is_complete or others.position.kind is not Kind.LOCK else ():
+            reading.add(signed)
+        if not is_complete:
+            voters = [each for each in others.position.base if each not in (self.me, self.peer)]
+            certificate = [votes_to_close(others, each, MatchKey(self.world.seeds[each])) for each in voters]
+            for vote in certificate:
+                reading.add(vote)
+            self.shown += certificate
 
     def until_lock(self) -> None:
         """Have the others go on to a complete LOCK."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.history import History
+from protocol.consensus.position import FORMED
 from protocol.consensus.transcript import TRANSCRIPT_TAG, open_transcript, write_transcript
 from protocol.consensus.verifier import Judgement, Verdict, verify
 from protocol.crypto.keys import MatchKey, fingerprint
@@ -17,6 +18,7 @@ from protocol.limits import TRANSCRIPT
 from protocol.wire.canonical import Value, decode, encode
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.protocol.histories import add
 from tests.protocol.mutations import FairMatch, judge_bytes, play
 from tests.simulation.world import World, played
 from tests.tiers import slowly, thoroughly
@@ -342,7 +344,7 @@ def test_a_lock_stands_by_its_messages_or_by_votes_and_not_by_some_of_both(world
         at for at, signed in enumerate(messages) if signed.message.kind is Kind.LOCK and signed.message.step > 2
     )
     for signed in messages[:place]:
-        history.add(signed)
+        add(history, signed)
     position = history.position
     root = messages[place].message._replace(step=position.root, tip=position.root_tip)
     value = (position.step, position.tip, position.lock)
@@ -372,7 +374,7 @@ def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world:
     move = messages[place].message
     history = History(genesis)
     for signed in messages[:place]:
-        history.add(signed)
+        add(history, signed)
     root = move._replace(step=history.position.root, tip=history.position.root_tip)
     value = (move.step, move.tip, (b"",))
     voter = next(author for author in history.position.base if author not in history.position.owed)
@@ -383,6 +385,27 @@ def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world:
     assert (verdict.verdict, verdict.step) == ("misconduct", votes[0].message.step)
     assert f"voted twice in one round: voted in round 0 that step {move.step} holds nothing" in verdict.reason
     assert verify(assemble(genesis, [*messages[:place], votes[0], votes[0]])).verdict == "altered"
+
+
+@pytest.mark.parametrize("is_in_order", [True, False])
+def test_a_vote_that_contradicts_another_is_a_proof_even_with_a_third_between_them(
+    world: World, fair: bytes, is_in_order: bool
+) -> None:
+    genesis, messages = parts(fair)
+    places = (place for place, signed in enumerate(messages) if signed.message.step > FORMED)
+    place = next(place for place in places if messages[place].message.kind is Kind.COMMIT)
+    history = History(genesis)
+    for signed in messages[:place]:
+        add(history, signed)
+    position = history.position
+    root = messages[place].message._replace(step=position.root, tip=position.root_tip)
+    one, other = ((position.step, position.tip, (filled, b"", b"")) for filled in (b"", messages[place].id))
+    absents = [resigned(world, root._replace(author=author), kind=Kind.ABSENT, body=(2, one, -1)) for author in (0, 1)]
+    kind, body = (Kind.CLOSE, (0, other)) if is_in_order else (Kind.ABSENT, (2, other, -1))
+    against = resigned(world, root._replace(author=0), kind=kind, body=body)
+    assert verify(assemble(genesis, [*messages[:place], *absents])).verdict == "incomplete"
+    verdict = verify(assemble(genesis, [*messages[:place], *absents, against]))
+    assert (verdict.verdict, verdict.culprit) == ("misconduct", history.genesis.roster[0].join.nickname)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import pytest
 from protocol.consensus.history import History
 from protocol.consensus.kinds import contradiction, parse_signed, play, state_hash
 from protocol.consensus.position import Position
+from protocol.consensus.reading import Reading
 from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import PublicKey, fingerprint
@@ -159,11 +160,12 @@ class _Readers:
 
     def position(self, data: bytes) -> Any:
         opened = open_transcript(data)
-        history = History(opened.genesis)
+        reading = Reading(History(opened.genesis))
         for signed in opened.messages:
-            history.add(signed)
-        self._positions.append(history.position)
-        return len(self._positions) - 1, state_hash(history.position.state)
+            reading.add(signed)
+        position = reading.history.position
+        self._positions.append(position)
+        return len(self._positions) - 1, state_hash(position.state)
 
     def move(self, data: bytes) -> Any:
         number, text = cast("Any", decode(data))

@@ -41,6 +41,7 @@ from protocol.wire.genesis import (
 )
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import views
+from tests.protocol.histories import add
 from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room
 
 RULES: Final = PRESETS["classic"]
@@ -216,7 +217,7 @@ class LyingHost:
         if step == 0 and len(history.chain) == 1:
             for signed in known.values():
                 with suppress(RejectedMessageError, MisconductError):
-                    history.add(signed)
+                    add(history, signed)
         return [known[author] for author in sorted(known)]
 
     def act(self) -> None:

@@ -9,6 +9,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.consensus.branches import Outcome
 from protocol.consensus.history import History
 from protocol.consensus.position import Purpose
+from protocol.consensus.reading import Reading
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG
 from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import Value, encode
@@ -33,6 +34,7 @@ class Scribe:
         ruleset = ONE_DIE.with_options({"stakes": "yes"}) if heads else ONE_DIE
         table, self._seeds = genesis(ruleset, players, name.encode(), Patience(), sitting)
         self.history = History(table.encoded())
+        self._reading = Reading(self.history)
         self._written: list[Signed] = []
 
     def sign(self, author: int, kind: Kind, body: Value) -> Signed:
@@ -63,7 +65,7 @@ class Scribe:
     def write(self, *messages: Signed) -> None:
         """Add messages, or the votes that close the step without somebody."""
         for signed in messages:
-            assert self.history.add(signed) is Outcome.ADDED
+            assert self._reading.add(signed) is Outcome.ADDED
             self._written.append(signed)
 
     def close(self, move: str = "", instead: Mapping[int, Signed] | None = None) -> None:

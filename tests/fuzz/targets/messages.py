@@ -22,7 +22,7 @@ from protocol.wire.frames import Cut, Need, Page, encode_frame
 from protocol.wire.messages import VOTES, Kind, MalformedMessageError, Message, Signed
 from tests.fuzz.samples import SHORT, messages_of, sign_message, world
 from tests.fuzz.target import Target
-from tests.protocol.histories import fork
+from tests.protocol.histories import add, fork
 
 
 class Opening(NamedTuple):
@@ -51,7 +51,7 @@ def opening(kind: Kind) -> Opening:
     past = tuple(each for each in messages if step is None or each.message.step < step)
     history = History(world(ruleset).data)
     for signed in past:
-        assert history.add(signed) is Outcome.ADDED
+        assert add(history, signed) is Outcome.ADDED
     due = tuple(each for each in messages if each.message.step == step)
     if step is None:
         assert history.position.purpose is Purpose.END
@@ -91,7 +91,7 @@ def _add(history: History, signed: Signed) -> bool:
     """Offer a message to a copy of the record; tell whether it was taken."""
     twin = fork(history)
     try:
-        outcome = twin.add(signed)
+        outcome = add(twin, signed)
     except RejectedMessageError:
         outcome = None
     except MisconductError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.consensus.history import History
+from protocol.consensus.reading import Reading
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.crypto.keys import MatchKey, fingerprint
 from protocol.storage.database import HomeInUseError, Note, StoreError
@@ -120,9 +121,9 @@ def read(store: Store) -> None:
         for step, text in store.choices(stored.match).items():
             assert (type(step), type(text)) == (int, str)
         with contextlib.suppress(MalformedGenesisError, RejectedMessageError, MisconductError):
-            history = History(stored.genesis)
+            reading = Reading(History(stored.genesis))
             for signed in messages:
-                history.add(signed)
+                reading.add(signed)
         store.write(stored.match, messages[:1])
         assert len(store.messages(stored.match)) == len(messages) + len(messages[:1])
     for host, port in store.addresses(IDENTITY):
