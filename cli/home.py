@@ -72,17 +72,12 @@ def home_of(ctx: typer.Context) -> Home:
     return Home(ctx.ensure_object(Settings).private_home())
 
 
-def log_path(home: Path) -> Path:
-    """Return the path of the log file of ``home``."""
-    return Home(home).log
-
-
 def open_log(home: Path) -> Path:
     """Send the warnings of this process to the log file of ``home``, and return its path.
 
     :raises OSError: if the folder cannot be made, or the file belongs to another account.
     """
-    path = log_path(home)
+    path = Home(home).log
     root = logging.getLogger()
     if not any(isinstance(handler, RotatingFileHandler) for handler in root.handlers):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -27,7 +27,6 @@ from cli.bots.bot import BOT_NAMES, DEFAULT_LEVEL, Level, bot_nickname
 from cli.bots.programs import forbid_vfork, own_group
 from cli.exits import ExitCode, Failure
 from cli.foreign_text import read_object
-from cli.home import log_path
 from cli.output import complain, say
 from cli.render import escape, shown_path
 from cli.text.event_json import OF_BOTS, event_name
@@ -429,7 +428,7 @@ class DemoMatch:
             async with asyncio.timeout(STALLED) as patience:
                 await asyncio.gather(*(self._play(each, patience) for each in self.contestants))
         except TimeoutError:
-            logs = shown_path(log_path(self.contestants[0].home))
+            logs = shown_path(Home(self.contestants[0].home).log)
             raise Failure(f"Nothing has happened for {STALLED:.0f} seconds.", hint=f"See the logs, as {logs}") from None
         finally:
             await end(self._processes)
@@ -445,14 +444,14 @@ class DemoMatch:
             code = await self._follow(contestant, self._join_line, seat, patience)
         if code or contestant.transcript is None:
             why = describe_exit(code) if code else "ended before the match did"
-            raise Failure(f"The bot {contestant.name} {why}.", hint=complaints_in(log_path(contestant.home)))
+            raise Failure(f"The bot {contestant.name} {why}.", hint=complaints_in(Home(contestant.home).log))
 
     async def _follow(self, contestant: Contestant, table: str, seat: list[str], patience: asyncio.Timeout) -> int:
         own = ["--name", contestant.nickname, "--home", str(contestant.home), "--level", contestant.level]
         arguments = [*seat, *self._rules, *own]
         if self._seed is not None:
             arguments += ["--seed", f"{self._seed}/{contestant.name}"]
-        process = await start_house_bot(Order(table), arguments, log_path(contestant.home), is_heard=True)
+        process = await start_house_bot(Order(table), arguments, Home(contestant.home).log, is_heard=True)
         self._processes.append(process)
         assert process.stdout is not None
         async for line in process.stdout:

@@ -142,7 +142,7 @@ def play(
     folder = log_folder(logs)
     home = ctx.ensure_object(Settings).private_home()
     open_log(home)
-    said = run(_introduced(command))
+    said = run(introduced(command, PRESETS["classic"]))  # the table's rules are not known yet
     player = bot_nickname(nickname(name) if name is not None else said)
     target = table if table is not None else choose(asyncio.run(look_around(interface)))
 
@@ -154,10 +154,6 @@ def play(
         evening = Evening(enter, look_on, matches, GIVE_UP if give_up is None else give_up)
         enter, attend = evening.enter, evening.attend
     run(seat_program(home, player, interface, enter, command, move_ms, as_json, attend=attend, logs=folder))
-
-
-async def _introduced(command: list[str]) -> str:
-    return await introduced(command, PRESETS["classic"])  # the table's rules are not known yet
 
 
 @app.command(epilog=EPILOG)

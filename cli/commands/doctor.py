@@ -328,7 +328,8 @@ def firewall(port: str) -> Finding:
 
     :param port: the TCP port that has to be open, as text for a command; ``PORT`` if no particular port is chosen.
     """
-    found = {"linux": _linux, "darwin": _mac, "win32": _windows}.get(sys.platform, _none)(port)
+    look = {"linux": _linux, "darwin": _mac, "win32": _windows}.get(sys.platform)
+    found = look(port) if look is not None else iter(())
     return next(found, Finding("firewall", Severity.OK, _UNSEEN.get(sys.platform, "not checked on this system")))
 
 
@@ -358,10 +359,6 @@ def _windows(port: str) -> Iterator[Finding]:
             f'program="{sys.executable}" enable=yes',
             "make the network private, and run this in a terminal as administrator",
         )
-
-
-def _none(port: str) -> Iterator[Finding]:
-    yield from ()
 
 
 def _blocking(name: str, command: str, how: str = "let p2pdice in") -> Finding:

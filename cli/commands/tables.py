@@ -134,7 +134,7 @@ def pick_one(found: Sequence[ListedTable], question: str, command: str) -> Liste
     for number, each in enumerate(found, start=1):
         print(f"{number}  {describe(each)}")
     while True:
-        answer = _ask(f"{question} {_what_to_type(found)} ")
+        answer = _ask(f"{question} (number or name; Enter: {'none' if len(found) > 1 else '1'}) ")
         if not answer.strip() and len(found) > 1:
             print("You chose no table.")
             raise typer.Exit
@@ -142,10 +142,6 @@ def pick_one(found: Sequence[ListedTable], question: str, command: str) -> Liste
         if picked is not None:
             return picked
         print("Type the number in front of a table, or its name.")
-
-
-def _what_to_type(found: Sequence[ListedTable]) -> str:
-    return f"(number or name; Enter: {'none' if len(found) > 1 else '1'})"
 
 
 def _ask(question: str) -> str:

@@ -224,7 +224,8 @@ def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_o
     now = f"Round {state.round}; it is {board.seating.whose(state.turn)} turn" if state.turn >= 0 else ""
     left = f", with {time_left(ceil(clock.seconds))} left" if now and clock is not None else ""
     late = "If you are away for long, they may go on without you." if goes_on else "The match waits for you."
-    when = f"; it takes effect after {board.seating.whose(state.turn)} move" if _is_later(board, state) else ""
+    is_later = state.expects.kind is Expect.MOVE and state.turn not in (board.me, NOBODY)
+    when = f"; it takes effect after {board.seating.whose(state.turn)} move" if is_later else ""
     means = f"you are out for good; {listing(others)} play on" if len(others) > 1 else "you lose this match"
     choices = (
         Choice("s", "Stay"),
@@ -233,10 +234,6 @@ def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_o
     )
     lines = [*([f"{now}{left}."] if now else []), late]
     return Dialog("Leave the table?", lines, choices, picked=2 if is_conceding else 0)
-
-
-def _is_later(board: Board, state: State) -> bool:
-    return state.expects.kind is Expect.MOVE and state.turn not in (board.me, NOBODY)
 
 
 def absence_box(

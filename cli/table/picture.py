@@ -123,7 +123,10 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
     if grid.bubble is not None:
         _bubble(canvas, scene, grid.bubble)
     if grid.talk is not None:
-        (_aside if grid.is_aside else _below)(canvas, board, scene, grid.talk)
+        if grid.is_aside:
+            _aside(canvas, board, scene, grid.talk)
+        else:  # below the table under a rule, or beside the reader's dice without one
+            (talk if grid.talk.x else _ruled)(canvas, scene, grid.talk)
     elif scene.talk and len(scene.reply) < 2:  # the second row of replies shows the newest entry
         ((said, head, text),) = _said(scene.talk[-1], canvas.width - 2, 1)
         role = "quiet" if said.seat is None else f"seat{said.seat % 10}"
@@ -389,11 +392,6 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
     name = cut(escape(board.name) or "p2pdice", max(start - x - width(after) - 1, 8))
     x = canvas.put(x, 0, name, bold=True)
     canvas.put(x, 0, cut(after, start - x - 1))
-
-
-def _below(canvas: Canvas, _board: Board, scene: Scene, area: Area) -> None:
-    """Draw the talk: below the table under a horizontal rule, or beside the reader's dice without one."""
-    (talk if area.x else _ruled)(canvas, scene, area)
 
 
 def _ruled(canvas: Canvas, scene: Scene, area: Area) -> None:

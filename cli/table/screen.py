@@ -484,7 +484,8 @@ class Screen:
 
     def _submit(self, line: str) -> None:
         word = line.strip()
-        if word in _ON_PEOPLE and self._is_lobby() and self._person is not None and not self._is_about_newcomer(word):
+        is_about_newcomer = word in _ON_NEWCOMERS and bool(self._table.asked)
+        if word in _ON_PEOPLE and self._is_lobby() and self._person is not None and not is_about_newcomer:
             if self._pick() is None:
                 self._reply_rows = (f"{display_names([self._person])[0]}, whom you had picked, has left.",)
                 self._reply_turn = self._turn()
@@ -492,9 +493,6 @@ class Screen:
                 return
             line = f"{word} {self._person.fingerprint}"
         self._lines.put_nowait(line)
-
-    def _is_about_newcomer(self, word: str) -> bool:
-        return word in _ON_NEWCOMERS and bool(self._table.asked)
 
     def _turn_page(self, pages: int) -> None:
         columns, room = self.page_size

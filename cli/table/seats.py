@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas, DieLook
     from cli.table.scene import Scene
-    from p2pdice.state import PlacedBid, State
 
 CARD: Final = 4
 """Minimum rows of a card: a plate, a cup of two rows, and a note."""
@@ -103,11 +102,6 @@ def clock(seconds: int) -> str:
 def count_of_dice(number: int) -> str:
     """Return a number of dice in digits: ``5 dice``, ``1 die``."""
     return f"{number} {'die' if number == 1 else 'dice'}"
-
-
-def last_bid(state: State, seat: int) -> PlacedBid | None:
-    """Return a player's last bid in this round; None if there is none."""
-    return next((bid for bid in reversed(state.bids) if bid.seat == seat), None)
 
 
 def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup: Cup) -> None:
@@ -277,7 +271,7 @@ def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str
         return ("sealed ✓", "good", True) if fingerprint in scene.given else ("thinking", "quiet", False)
     if state.motes is not None and (lasting := [each for each in state.motes.lasting if each.seat == seat]):
         return ", ".join(each.mark for each in lasting), "good" if lasting[0].is_good else "bad", True
-    bid = last_bid(state, seat)
+    bid = next((each for each in reversed(state.bids) if each.seat == seat), None)
     if bid is not None:
         stands = bid is state.bids[-1]
         return f"{bid.quantity}×{bid.face}{' ◀' if stands else ''}", f"seat{seat}" if stands else "quiet", stands

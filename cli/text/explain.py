@@ -191,7 +191,8 @@ def _sections(rules: Ruleset) -> Iterator[tuple[str, tuple[str, ...]]]:
     if rules.motes:
         yield from motes_sections()
     if rules.stakes:
-        yield from stakes_sections(can_tie=_can_share(rules) and rules.goal == "first-out")
+        tie = _TIE if _can_share(rules) and rules.goal == "first-out" else ""
+        yield "Stakes.", (_STAKES.format(funds=f"{NEWCOMER_COINS:,}"), tie, _TICKETS)
     yield (
         "At the table.",
         (
@@ -313,11 +314,6 @@ def motes_sections() -> Iterator[Section]:
     yield "The end.", (_END, f"The Twin Souls are {listing(souls)}.")
     if warnings := tuple(power.warning for power in POWERS.values() if power.warning):
         yield "Beware.", warnings
-
-
-def stakes_sections(*, can_tie: bool) -> Iterator[Section]:
-    """Yield the section on stakes."""
-    yield "Stakes.", (_STAKES.format(funds=f"{NEWCOMER_COINS:,}"), _TIE if can_tie else "", _TICKETS)
 
 
 def typed(*, motes: bool, stakes: bool) -> list[str]:

@@ -209,7 +209,9 @@ def unfamiliar(
     told = []
     if known_as:
         told.append(f"{shown} used to be called {listing([escape(each) for each in known_as])} (same key).")
-    known = [f"the {escape(each.name)} you {_know(each, trusted)}" for each in namesakes]
+    known = [
+        f"the {escape(each.name)} you {'trust' if each.fingerprint in trusted else 'have met'}" for each in namesakes
+    ]
     if known and is_over:
         known = [f"{each} ({other.fingerprint})" for each, other in zip(known, namesakes, strict=True)]
         told.append(f"{shown} is not {', nor '.join(known)}: compare keys.")
@@ -217,10 +219,6 @@ def unfamiliar(
         marked = f"{name} [{player.fingerprint.partition('-')[0]}]"
         told.append(f"{marked} is here. Not {known[0]}: compare keys before you play.")
     return " ".join(told)
-
-
-def _know(player: node.PlayerInfo, trusted: Collection[str]) -> str:
-    return "trust" if player.fingerprint in trusted else "have met"
 
 
 def _opened(event: node.TableOpened) -> str:

@@ -193,11 +193,9 @@ def measured(event: game.Judged, shown: game.HandsShown) -> str:
     """Return the count behind a verdict: ``six fives, one short.``, ``six, not five.``"""
     if event.call != "exact" or shown.unopened:
         return tally(shown)
-    return f"{faces(shown.count, shown.face)} on the nose." if event.call_right else f"{_not(shown)}."
-
-
-def _not(shown: game.HandsShown) -> str:
-    return f"{number(shown.count) if shown.count else 'none'}, not {number(shown.quantity)}"
+    if event.call_right:
+        return f"{faces(shown.count, shown.face)} on the nose."
+    return f"{number(shown.count) if shown.count else 'none'}, not {number(shown.quantity)}."
 
 
 def caught(event: game.Judged, seating: Seating) -> str:
@@ -392,7 +390,11 @@ def graveyard(state: State, seating: Seating) -> str:
     if motes is None:
         return ""
     parts = [
-        *(f"{_whose(seat, seating)} cup: {_dice(cup, seat, seating)}" for seat, cup in enumerate(motes.cups) if cup),
+        *(
+            f"{capital(seating.whose(seat))} cup: {_dice(cup, seat, seating)}"
+            for seat, cup in enumerate(motes.cups)
+            if cup
+        ),
         *(
             f"In the graveyard, for {seating.who(seat)} to play: {_dice(sent, seat, seating)}"
             for seat, sent in _sent(state)
@@ -402,10 +404,6 @@ def graveyard(state: State, seating: Seating) -> str:
         *(initial(effect.note(seating.who(effect.seat))) for effect in motes.lasting),
     ]
     return "\n".join(f"    {part}" for part in parts)
-
-
-def _whose(seat: int, seating: Seating) -> str:
-    return capital(seating.whose(seat))
 
 
 def _sent(state: State) -> list[tuple[int, list[Die]]]:

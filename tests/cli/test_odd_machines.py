@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from cli.exits import ExitCode
-from cli.home import log_path
 from cli.render import command_line
+from protocol.storage.home import Home
 from tests.cli.conftest import Run
 from tests.disks import fill, needs_mounts, needs_root, small_disk
 from tests.programs import MODULE, PATIENCE, ROOT, Done, run
@@ -211,4 +211,4 @@ def test_a_match_ends_in_silence_when_its_terminal_is_gone(tmp_path: Path) -> No
         terminal.until("You roll ")
         terminal.hang_up()
         terminal.process.wait(PATIENCE)
-    assert not log_path(home).exists() or not log_path(home).read_text()
+    assert not Home(home).log.exists() or not Home(home).log.read_text()
