@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli.arena.game import Game, Plan, SeatFault
-from cli.arena.standings import short_names
 from cli.bots.faults import predicate, trace_lines
 from cli.render import command_line, counted, escape
 
@@ -62,9 +61,8 @@ class FaultList:
         return "\n".join(self._lines(plan, path))
 
     def _lines(self, plan: Plan, path: Path) -> Iterator[str]:
-        names = short_names(plan.entrants)
         for entrant, faults in sorted(self._faults.items()):
-            name = names[entrant]
+            name = plan.entrants[entrant].name
             shown = sorted(faults.values(), key=lambda each: -each.games)
             for each in shown[:_SHOWN]:
                 times = f"{counted(each.times, 'time')} in {counted(each.games, 'game')}"

@@ -7,26 +7,22 @@ turn, equally often. The dice of a seat in a round depend only on the deal.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import combinations
+from itertools import combinations, zip_longest
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from cli.bots.bot import Bot, PlayerBot, program_name
+from cli.bots.bot import Bot, PlayerBot
 from cli.bots.line_log import LineLog, Mark
-from cli.bots.player_class import BotKind, kind_of, make_player, version_of
-from cli.bots.program_bot import ProgramBot
-from cli.bots.programs import ProgramError, split_command
+from cli.bots.player_class import BotKind, kind_of, label_of, make_player, version_of
 from cli.foreign_text import write_object
-from cli.render import escape
+from cli.render import columns, escape
 from cli.text.move_forms import choices
 from p2pdice.errors import IllegalMove, RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Move, parse_move
-from p2pdice.players import Player
+from p2pdice.players import LEVELS, Player
 from p2pdice.rulesets import Ruleset
 from p2pdice.views import View
-from protocol.limits import NICKNAME_CHARACTERS
 
 
 class ArenaTable(NamedTuple):
@@ -112,7 +108,7 @@ class Entrant(NamedTuple):
     text: str
     """The text that was typed: a level of the house bots, ``module:Class``, or a command."""
     name: str
-    """Unique in the tournament, and safe to print."""
+    """See :func:`unique_names`."""
     version: str = ""
     """A hash of its code: see :func:`cli.bots.player_class.version_of`."""
 
@@ -121,18 +117,14 @@ class Entrant(NamedTuple):
         """The kind of player, which determines where its moves come from."""
         return kind_of(self.text)
 
-    def seat(self, rng: Random, move_ms: int, log: LineLog | None = None) -> Bot:
-        """Return a bot that plays for this entrant. A program still has to be opened.
+    def seat(self, rng: Random, log: LineLog | None = None) -> Bot:
+        """Return a bot that plays for this entrant, unless it is a program.
 
         :param rng: the only source of randomness of a house bot, and of a class that takes one.
-        :param move_ms: a program's time limit for a move in milliseconds.
         :param log: receives what a class is told and answers, in the form that a program reads and writes.
         :raises EntrantError: if the class does not exist, or does not make a player.
         :raises UnmadeError: if the code of the class fails.
-        :raises ProgramError: if the command cannot be read.
         """
-        if self.kind == "program":
-            return ProgramBot(split_command(self.text), move_ms=move_ms)
         if self.kind == "house":
             return PlayerBot(self.name, make_player(self.text, rng))
         return ClassBot(self.name, make_player(self.text, rng), log)
@@ -173,29 +165,49 @@ class ClassBot(PlayerBot):
             raise IllegalMove(str(error)) from None  # without the frames of the parser
 
 
-def bot_label(text: str) -> str:
-    """Return a short name for a bot at a table, given the text of an entrant, which may be any text.
+NAME_COLUMNS: Final = 14
+"""Maximum columns of a name, so that two of them fit beside the figures of a table."""
 
-    >>> bot_label("my_bots:Careful"), bot_label("./my-bot --fast"), bot_label("odds")
-    ('Careful', 'my-bot', 'odds')
+
+def unique_names(texts: Sequence[str]) -> list[str]:
+    """Return short names for bots, given what was typed for them: each different, and safe to print.
+
+    A name that a bot before has, or a program or a class shares with a level, gets a number.
+
+    >>> unique_names(["odds", "./odds.py", "my_bots:Careful", "my_bots:Careful", "odds"])
+    ['odds', 'odds 2', 'Careful', 'Careful 2', 'odds 3']
     """
-    kind = kind_of(text)
-    name = text.rpartition(":")[2] if kind == "class" else text
-    if kind == "program":
-        with suppress(ProgramError):
-            name = program_name(split_command(text))
-    return name[:NICKNAME_CHARACTERS].strip() or "bot"
+    names: list[str] = []
+    for text in texts:
+        label, number, tail = escape(label_of([text])), 1, ""
+        is_taken = label in LEVELS and kind_of(text) != "house"
+        while is_taken or _fitting(label, tail) in names:
+            is_taken, number = False, number + 1
+            tail = f" {number}"
+        names.append(_fitting(label, tail))
+    return names
+
+
+def _fitting(label: str, tail: str) -> str:
+    if columns(label + tail) <= NAME_COLUMNS:
+        return label + tail
+    while columns(f"{label}…{tail}") > NAME_COLUMNS:
+        label = label[:-1]
+    return f"{label}…{tail}"
+
+
+def name_key(texts: Sequence[str], names: Sequence[str], beside: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what was typed for each bot whose name is cut, or but for its number that of another, in a sentence.
+
+    :param beside: what else tells the bots apart, unescaped.
+    """
+    labels = [label_of([text]) for text in texts]
+    for text, label, name, origin in zip_longest(texts, labels, names, beside, fillvalue=""):
+        if (label != name or labels.count(label) > 1) and (origin or name != text):
+            yield f"{name} is {escape(text)}{escape(f' ({origin})') if origin else ''}."
 
 
 def named(texts: Sequence[str]) -> tuple[Entrant, ...]:
-    """Return entrants with unique names: the second ``odds`` becomes ``odds 2``."""
-    entrants: list[Entrant] = []
+    """Return the entrants that were typed."""
     versions = {text: version_of(text) for text in texts}
-    for text in texts:
-        short = escape(text)
-        so_far = sum(entrant.text == text for entrant in entrants)
-        name = f"{short} {so_far + 1}" if so_far else short
-        while any(entrant.name == name for entrant in entrants):  # the command "odds 2" beside two odds
-            name += "'"
-        entrants.append(Entrant(text, name, versions[text]))
-    return tuple(entrants)
+    return tuple(Entrant(text, name, versions[text]) for text, name in zip(texts, unique_names(texts), strict=True))

@@ -439,7 +439,7 @@ class _Worker:
                 log = program.log
             else:
                 log = self._log(index, entrants[:seat].count(index))
-                bots.append(_made(entrant, _random(f"{seed} {fixture.rotation} {seat}"), plan.move_ms, log))
+                bots.append(_made(entrant, _random(f"{seed} {fixture.rotation} {seat}"), log))
             if log is not None:
                 log.remark(f"game {fixture.number}, seat {seat}")
         table = plan.tables[fixture.table]
@@ -455,7 +455,7 @@ class _Worker:
         if self.plan.logs is None or entrant.kind != "class":
             return None
         if (index, copy) not in self._logs:
-            self._logs[index, copy] = LineLog(self.plan.logs, entrant.text)
+            self._logs[index, copy] = LineLog(self.plan.logs, entrant.name)
         return self._logs[index, copy]
 
     async def _program(self, index: int, copy: int) -> _Program:
@@ -466,16 +466,17 @@ class _Worker:
             reason = f"failed in {GIVEN_UP} games in a row, and is not started any more"
             program.bot = _Retired(program.bot.name, ProgramError(reason))
         elif program is None:
-            command = split_command(self.plan.entrants[index].text)
-            bot = ProgramBot(command, move_ms=self.plan.move_ms, logs=self.plan.logs)
+            entrant = self.plan.entrants[index]
+            command = split_command(entrant.text)
+            bot = ProgramBot(command, move_ms=self.plan.move_ms, logs=self.plan.logs, name=entrant.name)
             await bot.open()
             program = self._programs[index, copy] = _Program(bot)
         return program
 
 
-def _made(entrant: Entrant, rng: Random, move_ms: int, log: LineLog | None) -> Bot:
+def _made(entrant: Entrant, rng: Random, log: LineLog | None) -> Bot:
     try:
-        return entrant.seat(rng, move_ms, log)
+        return entrant.seat(rng, log)
     except UnmadeError as error:  # it could be made before the first game; now it loses this game
         return _Retired(entrant.name, error, log)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from cli.arena.fixtures import NAME_COLUMNS
 from cli.arena.game import Game
 from cli.render import shown_path
 from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
@@ -68,6 +69,8 @@ class FiledGame(NamedTuple):
     game: Game
     bots: tuple[str, ...]
     """By seat, as they were typed."""
+    names: tuple[str, ...]
+    """Their names in the arena."""
     options: dict[str, Any]
     """The options of the rules. They are checked by whoever plays by them."""
     seed: str
@@ -75,7 +78,13 @@ class FiledGame(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the game as data for JSON."""
-        return {**self.game.to_json(), "bots": self.bots, "options": self.options, "seed": self.seed}
+        return {
+            **self.game.to_json(),
+            "bots": self.bots,
+            "names": self.names,
+            "options": self.options,
+            "seed": self.seed,
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> FiledGame:
@@ -84,11 +93,16 @@ class FiledGame(NamedTuple):
         :raises ValueError: if the data is anything else. The message is safe to print.
         """
         game = Game.from_json(data)
-        bots, options, seed = (data.get(key) for key in ("bots", "options", "seed"))
-        if not isinstance(bots, list) or not all(isinstance(bot, str) and len(bot) <= LONGEST_BOT for bot in bots):
-            raise ValueError("this is not a game of an arena: its bots are not named")
-        if not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or len(bots) != len(game.faults):
+        options, seed = data.get("options"), data.get("seed")
+        bots, names = _texts(data.get("bots"), LONGEST_BOT), _texts(data.get("names"), NAME_COLUMNS)
+        if not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or not len(bots) == len(names) == len(game.faults):
             raise ValueError("this is not a game of an arena: its seats are not those of its bots")
         if not isinstance(options, dict) or not isinstance(seed, str):
             raise ValueError("this is not a game of an arena: it does not name its rules and its seed")
-        return cls(game, tuple(bots), options, seed)
+        return cls(game, bots, names, options, seed)
+
+
+def _texts(data: object, most: int) -> tuple[str, ...]:
+    if not isinstance(data, list) or not all(isinstance(each, str) and len(each) <= most for each in data):
+        raise ValueError("this is not a game of an arena: its bots are not named")
+    return tuple(data)

@@ -19,7 +19,6 @@ from cli.arena.game_file import LONGEST_BOT, FiledGame, reading
 from cli.arena.ratings import Deal, Deals, Rating, rate
 from cli.arena.standings import CONFIDENCE
 from cli.foreign_text import read_object
-from cli.render import escape
 
 MOST_GAMES: Final = 1_000_000
 """Maximum number of games. Their results take about 250 bytes each."""
@@ -144,12 +143,3 @@ class _Arena:
         if deal is not None:
             del self._tables[luck]
         return deal
-
-
-def names(listed: Sequence[ListedRating]) -> list[str]:
-    """Return names that are safe to print. Equal texts are followed by what makes their bots different."""
-    texts = [each.bot.text for each in listed]
-    return [
-        escape(text if texts.count(text) == 1 else f"{text} ({each.bot.origin or 'unknown'})")
-        for text, each in zip(texts, listed, strict=True)
-    ]

@@ -100,7 +100,7 @@ class Difference(NamedTuple):
     """Half the width of its confidence interval."""
 
     def __str__(self) -> str:
-        return f"{self.elo:+.0f} ± {self.uncertainty:.0f}"
+        return f"{self.elo:+.0f}±{self.uncertainty:.0f}"
 
 
 class Rating(NamedTuple):
@@ -137,7 +137,7 @@ class Rating(NamedTuple):
         return [str(self.over_mean), str(self.lead or "-"), str(self.games), won, fair]
 
 
-HEADS: Final = ("rating", "lead", "games", "won %", "fair %")
+HEADS: Final = ("rating", "lead", "games", "won %", "fair")
 
 
 def rate(lucks: Iterable[Sequence[Deal]], entrants: int, quantile: float) -> list[Rating]:

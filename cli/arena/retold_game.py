@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from cli.arena.fixtures import bot_label
 from cli.arena.game import SeatFault
 from cli.arena.game_file import FiledGame, reading
 from cli.bots.faults import predicate
@@ -94,14 +93,14 @@ class RetoldGame:
 
     def __init__(self, path: Path, filed: FiledGame) -> None:
         self.path = path
-        game, bots = filed.game, filed.bots
+        game, seats = filed.game, len(filed.names)
         try:
             self._ruleset = Ruleset.from_options(filed.options.items())
-            if not 0 <= game.leader < len(bots):
+            if not 0 <= game.leader < seats:
                 raise UnreadableGameError("nobody sits where it begins")
             if not game.lines:
                 raise UnreadableGameError("the process that played it died, so its file has no moves")
-            referee = Referee(self._ruleset, len(bots), game.leader)
+            referee = Referee(self._ruleset, seats, game.leader)
             self._first = referee.state
             self._steps = [(referee.take(line), _deal(line)) for line in game.lines]
         except UnreadableGameError:
@@ -116,7 +115,7 @@ class RetoldGame:
         self.seed = filed.seed
         """The seed of its dice."""
         self.rules = self._ruleset.name or game.rules
-        self.players = tuple(PlayerInfo(bot_label(bot), f"seat {seat}") for seat, bot in enumerate(bots))
+        self.players = tuple(PlayerInfo(name, f"seat {seat}") for seat, name in enumerate(filed.names))
         """The bots by seat. Nobody has a key here, so the seats tell equal names apart."""
         self.rounds = tuple(step for step, (_, deal) in enumerate(self._steps) if deal is not None)
         self.last_step = len(self._steps) - 1

@@ -9,13 +9,10 @@ from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
 from cli.arena.bounds import ConfidenceSequence, Interval, interval, quantile_at_any_time, quantile_of
-from cli.arena.fixtures import ArenaTable, Entrant, Fixture, seated
+from cli.arena.fixtures import ArenaTable, Entrant, Fixture, name_key, seated
 from cli.arena.game import Game, Plan
 from cli.arena.ratings import ELO, HEADS, Deal, Deals, Rating, rate, share
-from cli.bots.bot import program_name
-from cli.bots.programs import split_command
-from cli.render import columns, counted, escape, listing
-from p2pdice.players import LEVELS
+from cli.render import columns, counted, listing
 
 CONFIDENCE: Final = 0.99
 """The confidence of each interval, if the number of games was fixed in advance."""
@@ -219,78 +216,59 @@ def _results(plan: Plan, played: Sequence[tuple[Fixture, Game]], ratings: Sequen
 
 
 def summary_text(summary: Summary) -> str:
-    """Return the standings and the shares as Markdown tables, and the faults as sentences."""
-    names = short_names(summary.plan.entrants)
+    """Return the standings and the shares as Markdown tables of at most 80 columns, and the faults as sentences."""
+    entrants = summary.plan.entrants
     standings = [
-        [
-            names[each.entrant],
-            *each.rating.cells(),
-            f"{each.move_ms:.1f}",
-            f"{each.slow_ms:.1f}",
-        ]
+        [entrants[each.entrant].name, *each.rating.cells(), f"{_ms(each.move_ms)} ({_ms(each.slow_ms)})"]
         for each in summary.standings
     ]
-    shares = [
+    blocks = [markdown(("bot", *HEADS, "ms (99 %)"), standings, left=1)]
+    rows: dict[str, list[list[str]]] = defaultdict(list)
+    for each in summary.shares:
+        table = summary.plan.tables[each.table]
+        if len(set(table.seats)) == 2 and each.entrant != table.seats[0]:
+            continue  # whatever the other one has not won, it has
+        heading = (
+            f"{table.rules}, {counted(len(table.seats), 'player')}: {each.games:,} games in each row, fair share"
+            f" {_percent(each.fair)} %, {100 * summary.confidence:g} % bounds"
+        )
+        rows[heading].append(
+            [
+                entrants[each.entrant].name,
+                _others(entrants, table.seats, each.entrant),
+                _percent(each.won),
+                f"{_percent(each.bounds.low)}–{_percent(each.bounds.high)}",
+                f"{each.elo[0]:+.0f}",
+                each.verdict,
+            ]
+        )
+    heads = "bot", "against", "won %", "bounds", "Elo", "result"
+    blocks += [[heading, "", *markdown(heads, shares, left=2)] for heading, shares in rows.items()]
+    blocks += [
+        [*name_key([each.text for each in entrants], [each.name for each in entrants])],
         [
-            summary.plan.tables[share.table].rules,
-            names[share.entrant],
-            _others(names, summary.plan.tables[share.table].seats, share.entrant),
-            f"{share.games}",
-            _percent(share.won),
-            f"{100 * share.bounds.low:.1f} to {100 * share.bounds.high:.1f}",
-            _percent(share.fair),
-            "{:+.0f} ({:+.0f} to {:+.0f})".format(*share.elo),
-            share.verdict,
-        ]
-        for share in summary.shares
+            f"{entrants[each.entrant].name} made {counted(sum(each.faults.values()), 'fault')}: "
+            + listing([f"{count} {kind}" for kind, count in each.faults.items()])
+            + "."
+            for each in summary.standings
+            if each.faults
+        ],
     ]
-    faults = [
-        f"{names[each.entrant]} made {counted(sum(each.faults.values()), 'fault')}: "
-        + listing([f"{count} {kind}" for kind, count in each.faults.items()])
-        + "."
-        for each in summary.standings
-        if each.faults
-    ]
-    return "\n".join(
-        [
-            *markdown(("bot", *HEADS, "ms/move", "99th pct. ms"), standings, left=1),
-            "",
-            *markdown(
-                (
-                    "rules",
-                    "bot",
-                    "against",
-                    "games",
-                    "won %",
-                    f"{100 * summary.confidence:g} % bounds",
-                    "fair %",
-                    "Elo",
-                    "result",
-                ),
-                shares,
-                left=3,
-            ),
-            *(["", *faults] if faults else []),
-        ]
-    )
+    return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def short_names(entrants: Sequence[Entrant]) -> list[str]:
-    """Return names that fit beside the figures. A program is named after its file, if that name is unique."""
-    files = [
-        escape(program_name(split_command(entrant.text))) if entrant.kind == "program" else entrant.name
-        for entrant in entrants
-    ]
-    return [
-        entrant.name if file in LEVELS or files.count(file) > 1 else file
-        for entrant, file in zip(entrants, files, strict=True)
-    ]
+def _ms(ms: float) -> str:
+    return f"{ms:.1f}" if ms < 100 else f"{ms:.0f}"
 
 
-def _others(names: Sequence[str], seats: Sequence[int], entrant: int) -> str:
+def _others(entrants: Sequence[Entrant], seats: Sequence[int], entrant: int) -> str:
     """Return an entrant's opponents at a table: ``3 odds``."""
     others = {each: count for each, count in Counter(seats).items() if each != entrant}
-    return ", ".join(names[each] if count == 1 else f"{count} {names[each]}" for each, count in others.items())
+    if len(others) > 1 and len(others) == len(entrants) - 1:
+        return "all others"
+    return ", ".join(
+        f"{count} {entrants[each].name}" if count > 1 else entrants[each].name for each, count in others.items()
+    )
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
@@ -300,6 +278,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "bots": [
             {
                 "bot": names[each.entrant],
+                "typed": summary.plan.entrants[each.entrant].text,
                 **each.rating.to_json(),
                 "faults": each.faults,
                 "move_ms": round(each.move_ms, 3),

@@ -126,9 +126,9 @@ def heading(plan: Plan) -> dict[str, Any]:
 
 def filed(plan: Plan, fixture: Fixture, game: Game) -> FiledGame:
     """Return a game with who sat where, its rules, and its seed."""
-    entrants = seated(plan.tables[fixture.table], fixture.rotation)
-    bots = tuple(plan.entrants[entrant].text for entrant in entrants)
-    return FiledGame(game, bots, dict(plan.rulesets[fixture.table].options()), luck(plan, fixture))
+    entrants = [plan.entrants[index] for index in seated(plan.tables[fixture.table], fixture.rotation)]
+    bots, names = tuple(each.text for each in entrants), tuple(each.name for each in entrants)
+    return FiledGame(game, bots, names, dict(plan.rulesets[fixture.table].options()), luck(plan, fixture))
 
 
 def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:

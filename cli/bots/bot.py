@@ -120,6 +120,8 @@ def check_move(move: Move, view: View) -> None:
 
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
 """A name for each seat of the largest table."""
+_SCRIPT: Final = re.compile(r"[\w./\\-]+\.\w+")
+"""The name of a file, which may be on another machine."""
 _INTERPRETER: Final = re.compile(
     r"(env|uv|uvx|pipx|py|pythonw?|pypy|node|nodejs|deno|bun|java|ruby|perl|php|lua|luajit|rscript|julia|racket|guile"
     r"|dotnet|mono|sh|bash|dash|zsh|ksh|fish|pwsh|powershell|cmd|cscript)[0-9.-]*(\.exe)?"
@@ -137,13 +139,14 @@ def house_names(number: int, others: Sequence[str]) -> list[str]:
 def program_name(command: Sequence[str]) -> str:
     """Return a name for a program that gives none: that of its file, without an interpreter before it.
 
-    >>> program_name(["./my-bot", "--cautious"])
-    'my-bot'
+    >>> program_name(["./my-bot", "--cautious"]), program_name(["python3", "-O", "my_bot.py"])
+    ('my-bot', 'my_bot')
     """
     program = PurePath(command[0])
     files = []
     if is_interpreter(command[0]):
-        files = [word for word in command[1:] if not word.startswith("-") and Path(word).is_file()]
+        words = [word for word in command[1:] if not word.startswith("-")]
+        files = [word for word in words if _SCRIPT.fullmatch(word) or Path(word).is_file()]
     return PurePath(files[0]).stem if files else program.stem
 
 

@@ -76,8 +76,8 @@ def predicate(reason: str, played: str, *notes: str) -> str:
     :param notes: omitted if empty.
     :returns: unescaped text.
 
-    >>> predicate("did not answer", "liar", "two faults so far", "odds15-1.log:7")
-    'did not answer, and liar was played instead (two faults so far; odds15-1.log:7)'
+    >>> predicate("did not answer", "liar", "two faults so far", "odds15.1.log:7")
+    'did not answer, and liar was played instead (two faults so far; odds15.1.log:7)'
     """
     instead = f", and {played} was played instead" if played else ""
     beside = "; ".join(filter(None, notes))

@@ -37,7 +37,7 @@ class LineLog:
         self._size = self._lines = 0
         number = 1
         while True:
-            self.path = folder / f"{plain}-{number}.log"
+            self.path = folder / f"{plain}.{number}.log"
             try:
                 self._file = open(self.path, "xb", opener=own_opener)  # noqa: SIM115 - it stays open as long as the bot
                 break

@@ -19,9 +19,9 @@ from pathlib import Path
 from random import Random
 from typing import Final, Literal, NamedTuple
 
-from cli.bots.bot import is_interpreter
+from cli.bots.bot import is_interpreter, program_name
 from cli.bots.faults import error_text
-from cli.bots.programs import ProgramError, split_command
+from cli.bots.programs import ProgramError, spelled_out, split_command
 from p2pdice.players import LEVELS, Player, house_player
 from protocol.files import read_outside
 
@@ -45,6 +45,22 @@ def kind_of(text: str) -> BotKind:
     if text in LEVELS:
         return "house"
     return "class" if _CLASS.fullmatch(text) else "program"
+
+
+def label_of(words: Sequence[str]) -> str:
+    """Return a short name for a bot, which may be any text: of its level, of its class, or of its program's file.
+
+    :param words: a command, or the one word that means a bot.
+
+    >>> [label_of(words) for words in (["my_bots:Careful"], ["./my-bot --fast"], ["./my-bot", "--fast"], ["odds"])]
+    ['Careful', 'my-bot', 'my-bot', 'odds']
+    """
+    if len(words) == 1 and kind_of(words[0]) != "program":
+        return words[0].rpartition(":")[2]
+    try:
+        return program_name(spelled_out(words)).strip("'\"") or "bot"
+    except ProgramError:
+        return words[0]
 
 
 def make_player(text: str, rng: Random) -> Player:

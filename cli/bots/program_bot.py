@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import cycle
-from pathlib import Path, PurePath
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, program_name, rehearse
+from cli.bots.bot import Bot, PlayerBot, SharedDice, check_move, default_move, rehearse
 from cli.bots.faults import TRACE_CHARACTERS, Fault, FaultKind, bounded
 from cli.bots.line_log import LineLog
-from cli.bots.player_class import kind_of
+from cli.bots.player_class import kind_of, label_of
 from cli.bots.player_program import command_for, with_value
 from cli.bots.programs import GRACE, Program, ProgramError, spelled_out, start_program
 from cli.foreign_text import OverlongLineError, read_object, short, write_object
@@ -61,18 +61,21 @@ class ProgramBot:
     :param on_fault: called with each fault.
     :param extra: additional keys for every message, which a program must ignore.
     :param logs: the folder for a log of all lines; None for no log.
+    :param name: its name; if empty, it has the one in its hello and, before that, one made from the words.
     """
 
     def __init__(
         self,
         words: Sequence[str],
         *,
+        name: str = "",
         move_ms: int = MOVE_MS,
         on_fault: Callable[[Fault], None] = lambda fault: None,
         extra: Mapping[str, object] | None = None,
         logs: Path | None = None,
     ) -> None:
-        self.name = _printable(PurePath(words[0]).name)
+        self.name = name or _printable(label_of(words))
+        self._log_name, self._is_named = self.name, bool(name)
         self.moves = 0
         """The number of moves requested from the program."""
         self.faults: Counter[FaultKind] = Counter()
@@ -107,7 +110,7 @@ class ProgramBot:
         """
         self._starts += 1
         if self._logs is not None and self.log is None:
-            self.log = LineLog(self._logs, self._text if self._is_player else program_name(self._command))
+            self.log = LineLog(self._logs, self._log_name)
         if self.log is not None:
             self.log.remark(f"started: {shlex.join(self._command if not self._is_player else [self._text])}")
         self._program = await start_program(self._command, self.log)
@@ -266,7 +269,8 @@ class ProgramBot:
         name = hello.get("name")
         if not isinstance(name, str) or not name.strip():
             return ""
-        self.name = _printable(name)
+        if not self._is_named:
+            self.name = _printable(name)
         return name
 
     async def _be_ready(self, deadline: float) -> None:
@@ -411,7 +415,7 @@ async def check(
     :raises ProgramError: if it cannot be started, or sends no valid hello.
     """
     await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here is not tested any further
-    report = Conformance(command[0])
+    report = Conformance(label_of(command))
     taken = cycle(levels)
     for rules in PRESETS:
         for players in TABLE_SIZES:

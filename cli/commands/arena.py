@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from cli.arena.fixtures import gauntlet, named, round_robin
+from cli.arena.fixtures import gauntlet, name_key, named, round_robin, unique_names
 from cli.arena.game import Plan
 from cli.arena.game_file import GameFileError
 from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
-from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList, names
+from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList
 from cli.arena.ratings import HEADS
 from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
 from cli.arena.tournament import ChangedBotError, Journal, JournalInUseError, kept, run
@@ -294,17 +294,24 @@ def list_ratings(
         except OSError as error:
             raise Failure(f"{shown_path(path)} cannot be read: {escape(error.strerror or str(error))}.") from None
     ratings = listed.ratings()
+    texts = [each.bot.text for each in ratings]
+    names = unique_names(texts)
     if as_json:
-        data = [{"bot": each.bot.text, "origin": each.bot.origin, **each.rating.to_json()} for each in ratings]
+        data = [
+            {"bot": name, "typed": each.bot.text, "origin": each.bot.origin, **each.rating.to_json()}
+            for name, each in zip(names, ratings, strict=True)
+        ]
         counts = {"games": listed.games, "incomplete": listed.incomplete, "confidence": CONFIDENCE}
         print(json.dumps({"bots": data, **counts}))
         return
     if not ratings:
         say("There are no complete deals of such games. Name the files that --out wrote, or play an arena first.")
         return
-    rows = [[name, *each.rating.cells()] for name, each in zip(names(ratings), ratings, strict=True)]
+    rows = [[name, *each.rating.cells()] for name, each in zip(names, ratings, strict=True)]
     print("\n".join(markdown(("bot", *HEADS), rows, left=1)))
     print()
+    for line in name_key(texts, names, [each.bot.origin for each in ratings]):
+        say(line)
     left = f" {counted(listed.incomplete, 'game')} of incomplete deals do not count." if listed.incomplete else ""
     say(f"{counted(listed.games, 'game')} in {counted(len(paths), 'file')}.{left}")
 
@@ -356,7 +363,7 @@ def _try_out(plan: Plan) -> None:
                 asyncio.run(introduced(split_command(entrant.text), plan.rulesets[0]))
             else:
                 with redirect_stdout(sys.stderr):  # keep a module's output out of the standings
-                    entrant.seat(Random(0), plan.move_ms)  # noqa: S311
+                    entrant.seat(Random(0))  # noqa: S311
         except (EntrantError, ProgramError) as error:
             if error.__cause__ is not None and (trace := trace_before(error.__cause__)):
                 complain("\n".join(trace_lines(trace)))

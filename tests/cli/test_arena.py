@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,18 +28,31 @@ from hypothesis import strategies as st
 
 from cli.arena.bounds import ConfidenceSequence, interval
 from cli.arena.fault_list import FaultList
-from cli.arena.fixtures import ArenaTable, Fixture, fixture_at, fixtures, gauntlet, named, one_deal, round_robin, seated
+from cli.arena.fixtures import (
+    NAME_COLUMNS,
+    ArenaTable,
+    Fixture,
+    fixture_at,
+    fixtures,
+    gauntlet,
+    name_key,
+    named,
+    one_deal,
+    round_robin,
+    seated,
+    unique_names,
+)
 from cli.arena.game import GIVEN_UP, Game, Plan, SeatFault, close_all_programs, close_programs, play, play_games
 from cli.arena.game_file import GameFileError
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
 from cli.arena.ratings import POINTS
-from cli.arena.standings import Decision, Summary, short_names, summary_text
+from cli.arena.standings import Decision, Summary, summary_text
 from cli.arena.tournament import Journal, JournalInUseError, filed, kept, run
 from cli.bots.bot import PlayerBot, SharedDice
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
 from cli.exits import ExitCode, Failure
-from cli.render import counted
+from cli.render import columns, counted
 from p2pdice.moves import Move
 from p2pdice.players import LEVELS
 from p2pdice.rulesets import PRESETS, Ruleset
@@ -301,8 +315,19 @@ class TestPrograms:
         assert not any(faults for game in games for faults in game.faults)
 
     def test_names_differ_whatever_the_entrants_are_called(self) -> None:
-        names = [entrant.name for entrant in named(["odds", "odds", "odds 2", "odds", "odds 2"])]
-        assert len(set(names)) == 5
+        bots = [
+            "odds",
+            "odds",
+            "odds 2",
+            "odds",
+            "'odds 2'",
+            "x:" + "Long" * 9,
+            "y:" + "Long" * 9,
+            "z:五五五五五五五五",
+        ]
+        names = [entrant.name for entrant in named(bots)]
+        assert len(set(names)) == len(bots)
+        assert max(map(columns, names)) <= NAME_COLUMNS
 
     def test_a_program_that_hopelessly_fails_is_not_started_for_ever(self, tmp_path: Path) -> None:
         count = f"    open({str(tmp_path / 'starts')!r}, 'a').write('x'); sys.exit(1)\n"
@@ -368,7 +393,7 @@ class TestFaults:
     def test_a_mistake_that_cannot_be_described_is_shown_all_the_same(self, name: str) -> None:
         found, shown = self.listed(plan(f"tests.cli.arena_players:{name}", "odds", games=2))
         assert len(found) == 1
-        assert f"arena_players:{name} " in shown
+        assert f"\n{name} " in f"\n{shown}"
 
     def test_a_bot_that_is_not_started_any_more_says_why(self, tmp_path: Path) -> None:
         found, _ = self.listed(plan(program(tmp_path, "    sys.exit(1)\n"), "odds", games=12))
@@ -418,11 +443,13 @@ class TestStandings:
     def test_the_table_calls_who_wins_for_sure_better(self, wins: int, words: list[str]) -> None:
         places = [((seat,), (1 - seat,)) for deal in range(40) for seat in ((0, 1) if deal < wins else (1, 0))]
         summary = self.summary(2, *places)
-        rows = [line.strip("| ").split(" | ") for line in summary_text(summary).splitlines()[-2:]]
-        assert [row[-1].strip() for row in rows] == words
-        assert [row[1].strip() for row in rows] == ["odds", "press"]
-        low, high = map(float, rows[0][5].split(" to "))
-        assert low <= 100 * wins / 40 <= high
+        assert [share.verdict for share in summary.shares] == words
+        *_, heading, _, _, _, row = summary_text(summary).splitlines()
+        assert heading == "classic, two players: 80 games in each row, fair share 50.0 %, 99 % bounds"
+        bot, other, won, bounds, _, result = (cell.strip() for cell in row.strip("| ").split(" | "))
+        assert (bot, other, result) == ("odds", "press", words[0])
+        low, high = map(float, bounds.split("–"))
+        assert low <= float(won) <= high
         assert low < high
 
     def test_nothing_is_decided_while_one_of_three_is_open(self) -> None:
@@ -578,7 +605,7 @@ class TestJournal:
             file.write("# a new version\n")
         done = arena("--resume")
         assert done.returncode == 1
-        assert "bot.py' has changed since the games in " in " ".join(done.stderr.split())
+        assert "Error: bot has changed since the games in " in " ".join(done.stderr.split())
         assert "Begin a new arena, without --resume." in done.stderr
 
     def test_half_a_line_without_its_end_is_played_again(self, tmp_path: Path) -> None:
@@ -901,20 +928,67 @@ class TestCluster:
 
 
 class TestNames:
-    """In the tables of text a program is called by its file."""
+    """A class is called by its name, a program by its file, and a second one by a number."""
 
     @pytest.mark.parametrize(
         ("bots", "names"),
         [
             (("./karl.py --bold", "odds"), ["karl", "odds"]),
-            (("./karl.py --bold", "./karl.py --shy"), ["./karl.py --bold", "./karl.py --shy"]),
-            (("./odds.py", "press"), ["./odds.py", "press"]),
+            (("./karl.py --bold", "./karl.py --shy"), ["karl", "karl 2"]),
+            (("./odds.py", "press"), ["odds 2", "press"]),
             (("odds", "odds"), ["odds", "odds 2"]),
-            (("my_bots:Careful", "'./a\x1bb'"), ["my_bots:Careful", "a\\x1bb"]),
+            (("my_bots:Careful", "'./a\x1bb'"), ["Careful", "a\\x1bb"]),
+            (("a:CarefulBidderOne", "a:CarefulBidderTwo"), ["CarefulBidder…", "CarefulBidd… 2"]),
         ],
     )
     def test_unless_that_could_be_another(self, bots: tuple[str, ...], names: list[str]) -> None:
-        assert short_names(named(bots)) == names
+        assert unique_names(bots) == names
+
+    def test_what_is_behind_a_name_that_two_share_is_told(self) -> None:
+        bots = ["./karl.py --bold", "./karl.py --shy\x1b", "odds", "my_bots:Careful", "./odds"]
+        assert list(name_key(bots, unique_names(bots))) == [
+            "karl is ./karl.py --bold.", "karl 2 is ./karl.py --shy\\x1b.", "odds 2 is ./odds."
+        ]  # fmt: skip
+
+    def test_it_is_the_same_in_all_that_an_arena_prints_and_keeps(self, here: Run, tmp_path: Path) -> None:
+        rare, games, logs = "tests.cli.arena_players:Rare", tmp_path / "games.ndjson", tmp_path / "logs"
+        options = ["--games", "2", "--jobs", "1", "--log", str(logs)]
+        shown = here("arena", rare, rare, *options, "--out", str(games)).stdout
+        assert set(re.findall(r"^\| (Rare(?: \d)?) ", shown, re.MULTILINE)) == {"Rare", "Rare 2"}
+        assert "\nRare 2 raised KeyError" in shown
+        assert f"\nRare 2 is {rare}.\n" in shown
+        data = json.loads(here("arena", rare, rare, *options, "--resume", "--out", str(games), "--json").stdout)
+        assert {each["bot"]: each["typed"] for each in data["bots"]} == dict.fromkeys(("Rare", "Rare 2"), rare)
+        assert {each["bot"] for each in data["faults"]} == {"Rare", "Rare 2"}
+        kept = [json.loads(line) for line in games.read_text().splitlines()[1:]]
+        assert sorted(tuple(game["names"]) for game in kept) == [("Rare", "Rare 2"), ("Rare 2", "Rare")]
+        assert {path.name for path in logs.iterdir()} == {"Rare.1.log", "Rare-2.1.log"}
+        assert {f["log"].partition(":")[0] for f in data["faults"]} == {"Rare.1.log", "Rare-2.1.log"}
+        assert "Rare 2 bids " in here("replay", str(games), "--game", "1").stdout
+        listed = here("arena", "list", str(games)).stdout
+        assert f"\n{rare} " not in listed
+        assert re.search(r"^\| Rare +\|", listed, re.MULTILINE)
+
+
+class TestWidth:
+    """What an arena prints fits into 80 columns."""
+
+    @pytest.mark.parametrize("size", [2, 4])
+    @pytest.mark.parametrize("wins", [0, 11, 12])
+    def test_tables_are_no_wider_than_a_terminal(self, size: int, wins: int) -> None:
+        bots = [f"{module}:{'Wide' * 9}" for module in "abc"]
+        tables = gauntlet(3, ("spot-on",), (size,))
+        arena = Plan(named(bots), tables, (), 12 * size, "1", 1)
+        results = []
+        for fixture in fixtures(tables, arena.games):
+            seats = seated(tables[fixture.table], fixture.rotation)
+            order = sorted(range(size), key=lambda seat: (seats[seat] != 0) == (fixture.deal < wins))
+            places = tuple((seat,) for seat in order)
+            results.append((fixture, Game(fixture.number, "spot-on", 0, places, ({},) * size, ((1234.5,),) * size, ())))
+        shown = summary_text(Summary(arena, results, margin=0.5)).splitlines()
+        assert len([line for line in shown if line.startswith("| ")]) == 1 + 1 + 3 + 1 + 1 + 2
+        assert max(map(columns, shown)) <= 80
+        assert len(shown) < 24
 
 
 class TestTerminal:

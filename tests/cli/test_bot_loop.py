@@ -128,7 +128,7 @@ def test_a_class_is_typed_without_the_ending_of_its_file(tmp_path: Path, monkeyp
 async def test_a_log_has_every_line_in_and_out(tmp_path: Path) -> None:
     bot, _ = await rehearsed(tmp_path, "odds")
     assert bot.log is not None
-    assert bot.log.path == tmp_path / "odds-1.log"
+    assert bot.log.path == tmp_path / "odds.1.log"
     logged = lines(bot.log.path)
     asked = [json.loads(line) for mark, line in logged if mark == ">"]
     said = [json.loads(line) for mark, line in logged if mark == "<"]
@@ -146,7 +146,7 @@ def test_an_arena_logs_programs_and_classes_and_names_each_game(tmp_path: Path) 
         games = play_games(arena, tuple(fixtures(arena.tables, arena.games)))
     finally:
         close_programs()
-    for log, entrant in ((tmp_path / "tests-cli-arena_players-Rare-1.log", 0), (tmp_path / "bot-1.log", 1)):
+    for log, entrant in ((tmp_path / "Rare.1.log", 0), (tmp_path / "bot.1.log", 1)):
         logged = lines(log)
         seats = [(entrant + game.number) % 2 for game in games]
         assert [line for mark, line in logged if mark == "#" and line.startswith("game ")] == [
@@ -168,16 +168,16 @@ def test_a_log_is_always_a_new_file_in_its_folder(tmp_path: Path, name: str) -> 
     second.close()
     assert {path.parent for path in (first.path, second.path)} == {tmp_path}
     assert first.path.name != second.path.name
-    assert re.fullmatch(r"[A-Za-z0-9_-]{1,60}\.log", first.path.name)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}\.\d\.log", first.path.name)
     assert sorted(tmp_path.iterdir()) == sorted((first.path, second.path))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows lets only some people make links")
 def test_a_log_follows_no_link(tmp_path: Path) -> None:
-    (tmp_path / "bot-1.log").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "bot.1.log").symlink_to(tmp_path / "elsewhere")
     log = LineLog(tmp_path, "bot")
     log.close()
-    assert log.path.name == "bot-2.log"
+    assert log.path.name == "bot.2.log"
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -73,7 +73,8 @@ def test_a_line_that_is_no_json_object_is_refused(path: Path, read: Callable[[Pa
 @pytest.mark.parametrize(
     "change",
     [
-        *({key: DROPPED} for key in ("bots", "options", "lines", "leader", "places", "described", "seed", "ms")),
+        *({key: DROPPED} for key in ("bots", "names", "options", "lines", "leader", "places", "described", "seed")),
+        {"ms": DROPPED},
         {"number": "x"}, {"places": [[0], [7]]}, {"places": [[], [0, 1]]}, {"places": [[0, 1], [1]]},
         {"places": [[0], [1], [2]]}, {"faults": [{"late": "x"}, {}]}, {"faults": [[], {}]}, {"faults": [{}]},
         {"ms": [[]]}, {"ms": [[1e308], []]}, {"ms": [[-1], []]}, {"faults": [{"\x1b[2J": 1}, {}]},
@@ -85,7 +86,7 @@ def test_a_line_that_is_no_json_object_is_refused(path: Path, read: Callable[[Pa
         {"described": [FAULT] * 99}, {"described": [FAULT | {"reason": []}]},
         {"described": [FAULT | dict.fromkeys(("reason", "trace"), "x" * 999)]}, {"described": 1},
         {"lines": [[1]]}, {"bots": ["odds"]}, {"bots": ["odds", 1]}, {"bots": ["x" * 5_000, "odds"]},
-        {"bots": ["odds"] * 3}, {"seed": 1}, {"options": []},
+        {"bots": ["odds"] * 3}, {"names": ["odds"] * 3}, {"names": ["x" * 15, "odds"]}, {"seed": 1}, {"options": []},
     ],
     ids=lambda change: str(change)[:30],
 )  # fmt: skip
@@ -124,7 +125,7 @@ def test_the_longest_game_of_a_bot_that_only_fails_has_room() -> None:
     ten: dict[str, Any] = {
         "number": 0, "rules": "classic", "leader": 0, "places": [list(range(10))], "faults": [{"late": 9}] * 10,
         "ms": [[1.5] * 2_000] * 10, "lines": [{"seat": 9, "do": "50x6"}] * 20_000, "described": faults * 8,
-        "bots": ["odds"] * 10, "options": {}, "seed": "1",
+        "bots": ["odds"] * 10, "names": ["odds"] * 10, "options": {}, "seed": "1",
     }  # fmt: skip
     assert FiledGame.from_json(ten)
     assert len(json.dumps(ten)) < game_file.LONGEST_LINE

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from cli.arena import rating_list
+from cli.arena.fixtures import name_key, unique_names
 from cli.arena.game_file import GameFileError
-from cli.arena.rating_list import ListedRating, RatingList, names
+from cli.arena.rating_list import ListedRating, RatingList
 from cli.arena.ratings import POINTS
 from tests.cli.conftest import Run
 
@@ -29,7 +30,7 @@ def deal(number: int, seats: Sequence[str], winners: Sequence[int], seed: str = 
         places = [[seat], [each for each in range(len(seats)) if each != seat]]
         empty: list[Any] = [{} for _ in seats]
         game = {
-            "type": "game", "number": number + rotation, "bots": bots, "rules": "classic", "options": {},
+            "type": "game", "number": number + rotation, "bots": bots, "names": bots, "rules": "classic", "options": {},
             "seed": seed or f"1 0 {number}", "leader": 0, "lines": [], "places": places,
             "ms": [[] for _ in seats], "faults": empty, "described": [],
         }  # fmt: skip
@@ -63,6 +64,12 @@ def listed(*paths: Path, rules: Sequence[str] = (), sizes: Sequence[int] = ()) -
     for path in paths:
         ratings.read(path)
     return ratings, ratings.ratings()
+
+
+def key(ratings: list[ListedRating]) -> set[str]:
+    """Return what is behind the names in a rating list."""
+    texts = [each.bot.text for each in ratings]
+    return set(name_key(texts, unique_names(texts), [each.bot.origin for each in ratings]))
 
 
 class TestRatings:
@@ -103,7 +110,11 @@ class TestRatings:
         headings = [HEADING | {"bots": ["./bot", "odds"], "versions": [code, ""]} for code in codes]
         bots = ["odds", "./bot"]
         _, ratings = listed(*(file(tmp_path / f"{n}", each, *deals(bots, 9)) for n, each in enumerate(headings)))
-        assert set(names(ratings)) == {"odds", "./bot (/bots 0123456789ab)", "./bot (/bots ffffffffffff)"}
+        told = sorted(key(ratings))
+        assert [line.partition(" is ")[0] for line in told] == ["bot 2", "bot"]
+        assert {line.partition(" is ")[2] for line in told} == {
+            "./bot (/bots 0123456789ab).", "./bot (/bots ffffffffffff)."
+        }  # fmt: skip
 
     @pytest.mark.parametrize("versions", [None, 1, {}, ["x"], [None, 1, 2], [[], {}]], ids=str)
     def test_a_heading_may_be_anything(self, tmp_path: Path, versions: Any) -> None:
@@ -114,7 +125,9 @@ class TestRatings:
         bots = ["odds", "./bot"]
         headings = [HEADING, HEADING | {"p2pdice": "2"}, HEADING | {"folder": "/\x1b"}]
         _, ratings = listed(*(file(tmp_path / f"{n}", each, *deals(bots, 9)) for n, each in enumerate(headings)))
-        assert set(names(ratings)) == {"odds (1)", "odds (2)", "./bot (/bots)", "./bot (/\\x1b)"}
+        assert {line.partition(" is ")[2] for line in key(ratings)} == {
+            "odds (1).", "odds (2).", "./bot (/bots).", "./bot (/\\x1b)."
+        }  # fmt: skip
 
     def test_deals_that_are_not_complete_do_not_count(self, tmp_path: Path) -> None:
         path = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 9)[:-1])
@@ -172,7 +185,7 @@ class TestCommand:
     def test_it_prints_a_table(self, here: Run, tmp_path: Path) -> None:
         path = file(tmp_path / "1", HEADING, *deals(["a:A|", "b:B"], 9))
         lines = here("arena", "list", str(path)).stdout.splitlines()
-        assert lines[0].replace(" ", "") == "|bot|rating|lead|games|won%|fair%|"
+        assert lines[0].replace(" ", "") == "|bot|rating|lead|games|won%|fair|"
         assert lines[2].startswith("| a:A/ |")
         assert lines[-1] == "18 games in one file."
 

@@ -216,7 +216,7 @@ def test_one_line_of_a_file_is_enough(here: Run, file: Path, tmp_path: Path) -> 
 
 def test_hostile_text_in_a_file_is_escaped(here: Run, tmp_path: Path) -> None:
     data = game("odds", "odds")
-    data |= {"bots": ["\x1b[2J\u202e", "odds"], "seed": "\x1b[2J\n", "rules": "\x1b]0;x\x07"}
+    data |= {"bots": ["x"] * 2, "names": ["\x1b[2J\u202e", "odds"], "seed": "\x1b[2J\n", "rules": "\x1b]0;x\x07"}
     data["described"] = [
         {
             "seat": 0,
@@ -241,4 +241,4 @@ def test_a_game_that_breaks_off_is_not_shown(here: Run, file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-100])
     done = here("replay", str(file), "--game", "3")
     assert (done.returncode, done.stdout) == (ExitCode.FAILURE, "")
-    assert "It has no game 3." in done.stderr
+    assert "It has no game 3: its three games are numbered 0 to 2." in done.stderr
