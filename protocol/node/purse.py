@@ -108,13 +108,17 @@ class PurseKeeper:
         :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self._settle_late()
-        own = self.own
-        if own.busy and own.stake is None and own.busy not in self._live:
-            self._keep(own._replace(busy=b""))  # no STAKE of that match can be signed any more
-        if not self.own.busy:
+        if self.own.busy not in self._live:
+            self._free()  # no STAKE of that match can be signed any more
+        if not (busy := self.own.busy):
             return ""
-        name = self._store.name(own.busy) or short_id(own.busy)
+        name = self._store.name(busy) or short_id(busy)
         return f"your purse is busy with {name} until that match is over, or you give up what you staked there"
+
+    def _free(self) -> None:
+        """Make the purse idle, unless a stake has been signed."""
+        if self.own.busy and self.own.stake is None:
+            self._keep(self.own._replace(busy=b""))
 
     def show(self, record: JoinRecord) -> Shown:
         """Return the owner's purse as it is shown at a table, for this join record.
@@ -142,11 +146,9 @@ class PurseKeeper:
 
         :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
-        own = self.own
-        if own.stake is not None:
-            self._write(loss(own.busy, *own.stake))
-        elif own.busy:
-            self._keep(own._replace(busy=b""))
+        self._free()
+        if self.own.stake is not None:
+            self._write(loss(self.own.busy, *self.own.stake))
 
     def has_settled(self, match: bytes) -> bool:
         """Return whether the purse has a record of a match, so that nothing in that match can change the purse any
@@ -182,7 +184,7 @@ class PurseKeeper:
         if own.busy != end.match or author is None:
             return
         if own.stake is None:
-            self._keep(own._replace(busy=b""))
+            self._free()
             return
         record = end.record(author, own.stake)
         known = next((each.outcome for each in self._kept.met(self._identity) if each.match == end.match), b"")
@@ -305,7 +307,7 @@ class PurseKeeper:
             (each.join.identity, _outcome(end.record(author, end.stakes.get(author, (0, 0)))))
             for author, each in enumerate(end.genesis.roster)
         ]
-        self._kept.note_end(end.match, outcomes, evidence or (), self.own)
+        self._kept.note_end(end.match, outcomes, evidence or ())
         self._settle(end, evidence)
         return evidence is not None
 
@@ -316,13 +318,10 @@ class PurseKeeper:
         :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
         self._live.pop(match, None)
-        own = self.own
-        own = own._replace(busy=b"") if own.busy == match and own.stake is None else own
-        if may_form:
-            self._kept.keep(own)
-        else:
-            self._kept.unbind(own, match)
-        self._own = own
+        if self.own.busy == match:
+            self._free()
+        if not may_form:
+            self._kept.unbind(match)
 
     def release(self, match: bytes) -> None:
         """Stop following a match, which can still be formed or resumed."""

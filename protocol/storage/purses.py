@@ -105,10 +105,9 @@ class Purses:
                 "INSERT OR REPLACE INTO purses_met (match, identity, era, height, shown) VALUES (?, ?, ?, ?, ?)", rows
             )
 
-    def unbind(self, own: OwnPurse, match: bytes) -> None:
-        """Delete the purses shown for a match that was not formed, and store the owner's own purse."""
+    def unbind(self, match: bytes) -> None:
+        """Delete the purses shown for a match that was not formed."""
         with self.database.transaction() as database:
-            _insert(database, own)
             database.execute("DELETE FROM purses_met WHERE match = ?", (match,))
 
     def mark_formed(self, match: bytes) -> None:
@@ -126,14 +125,13 @@ class Purses:
             rows = [(stake, match, identity) for identity, stake in stakes]
             database.executemany("UPDATE purses_met SET stake = ? WHERE match = ? AND identity = ?", rows)
 
-    def note_end(self, match: bytes, outcomes: Iterable[tuple[bytes, bytes]], evidence: Value, own: OwnPurse) -> None:
-        """Store the outcome of a match for each player, the evidence unless it is empty, and the owner's own purse."""
+    def note_end(self, match: bytes, outcomes: Iterable[tuple[bytes, bytes]], evidence: Value) -> None:
+        """Store the outcome of a match for each player, and the evidence unless it is empty."""
         with self.database.transaction() as database:
             rows = [(outcome, match, identity) for identity, outcome in outcomes]
             database.executemany("UPDATE purses_met SET outcome = ? WHERE match = ? AND identity = ?", rows)
             if evidence != ():
                 database.execute("INSERT OR REPLACE INTO purse_ends VALUES (?, ?)", (match, encode(evidence)))
-            _insert(database, own)
 
     def met(self, identity: bytes) -> tuple[Met, ...]:
         """Return what a player brought to matches with this node, oldest first."""
