@@ -56,7 +56,6 @@ class PurseVerdict(NamedTuple):
 class _Written:
     """How much of a match is stored."""
 
-    is_formed: bool = False
     stakes: int = 0
     are_staked: bool = False
     """Whether all stakes that count have been opened."""
@@ -256,9 +255,6 @@ class PurseKeeper:
                 return
             self.bind(history.match, history.genesis, is_given_up=is_given_up)
             written = self._live[history.match]
-        if match.is_formed and not written.is_formed:
-            self._kept.mark_formed(history.match)
-            written.is_formed = True
         position = history.position
         are_open = position.state is not None and bool(position.state.wagers)
         if not written.are_staked and (are_open or position.kind is Kind.STAKE):

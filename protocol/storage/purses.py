@@ -46,7 +46,7 @@ class Met(NamedTuple):
     """The era of the head in the genesis. The height is also that head's."""
     height: int
     shown: bytes
-    """The encoded fields of the LEDGER frame shown for the match; empty once a later match with them has formed."""
+    """The encoded fields of the LEDGER frame shown for the match; empty once a later match with them is over."""
     stake: bytes = b""
     """The player's STAKE: its data and signature, encoded; empty if it was not seen."""
     outcome: bytes = b""
@@ -110,15 +110,6 @@ class Purses:
         with self.database.transaction() as database:
             database.execute("DELETE FROM purses_met WHERE match = ?", (match,))
 
-    def mark_formed(self, match: bytes) -> None:
-        """Delete what the players of a formed match showed for earlier matches."""
-        with self.database.transaction() as database:
-            database.execute(
-                "UPDATE purses_met SET shown = x'' WHERE EXISTS (SELECT 1 FROM purses_met AS formed WHERE"
-                " formed.match = ? AND formed.identity = purses_met.identity AND formed.rowid > purses_met.rowid)",
-                (match,),
-            )
-
     def note_stakes(self, match: bytes, stakes: Iterable[tuple[bytes, bytes]]) -> None:
         """Store STAKEs of a match, each with the identity of its player."""
         with self.database.transaction() as database:
@@ -126,10 +117,16 @@ class Purses:
             database.executemany("UPDATE purses_met SET stake = ? WHERE match = ? AND identity = ?", rows)
 
     def note_end(self, match: bytes, outcomes: Iterable[tuple[bytes, bytes]], evidence: Value) -> None:
-        """Store the outcome of a match for each player, and the evidence unless it is empty."""
+        """Store the outcome of a match for each player, and the evidence unless it is empty. Delete what the players
+        showed for earlier matches."""
         with self.database.transaction() as database:
             rows = [(outcome, match, identity) for identity, outcome in outcomes]
             database.executemany("UPDATE purses_met SET outcome = ? WHERE match = ? AND identity = ?", rows)
+            database.execute(
+                "UPDATE purses_met SET shown = x'' WHERE EXISTS (SELECT 1 FROM purses_met AS ended WHERE"
+                " ended.match = ? AND ended.identity = purses_met.identity AND ended.rowid > purses_met.rowid)",
+                (match,),
+            )
             if evidence != ():
                 database.execute("INSERT OR REPLACE INTO purse_ends VALUES (?, ?)", (match, encode(evidence)))
 

@@ -121,7 +121,6 @@ class Played:
             each.store.add_match(self.id, self.data, MatchKey(seed).public, 1, 1, "", False)
             each.keeper.bind(self.id, self.genesis)
             each.store.mark_formed(self.id)
-            each.store.purses.mark_formed(self.id)
 
     def author(self, who: Bettor) -> int:
         return self.people.index(who)

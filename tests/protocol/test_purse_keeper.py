@@ -487,10 +487,10 @@ def test_what_was_shown_for_a_match_that_does_not_form_is_forgotten(people: Peop
     assert [each.match for each in other.store.purses.met(owner.key)] == [each.match for each in before]
 
 
-def test_what_was_shown_for_a_formed_match_replaces_older_purses_only(people: People) -> None:
+def test_what_was_shown_for_a_match_that_is_over_replaces_older_purses_only(people: People) -> None:
     owner, other = people("OX")
     matches = [play(owner, other) for _ in range(3)]
-    other.store.purses.mark_formed(matches[1].id)  # this node had given it up, and learns of it late
+    other.store.purses.note_end(matches[1].id, (), ())  # this node had given it up, and learns of it late
     assert [each.shown != b"" for each in other.store.purses.met(owner.key)] == [False, False, True]
 
 
