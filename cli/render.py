@@ -79,13 +79,16 @@ def _visible(code: int) -> str:
 
 
 def columns(text: str) -> int:
-    """Return the width of a printable line in terminal columns. Wide East Asian characters take two columns.
+    """Return the width of a printable line in terminal columns. Wide East Asian characters take two, and marks none.
 
-    >>> columns("five"), columns("五"), columns("e\u0301")
-    (4, 2, 1)
+    >>> columns("five"), columns("五"), columns("e\u0301"), columns("हिन्दी")
+    (4, 2, 1, 3)
     """
+    if text.isascii():
+        return len(text)
     return sum(
-        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+        0 if unicodedata.category(each).startswith("M") else 2 if unicodedata.east_asian_width(each) in "WF" else 1
+        for each in text
     )
 
 

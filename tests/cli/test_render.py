@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
 
+from cli import render
 from cli.boundary import report
 from cli.exits import Failure
 from cli.render import can_show, command_line, escape, hand, harmless, listing, shown_path, wrapped
@@ -76,6 +78,13 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 @given(st.text(alphabet="\u0301\u0300\u0489", min_size=3, max_size=40))
 def test_no_more_than_two_marks_pile_up(tower: str) -> None:
     assert sum(unicodedata.category(each).startswith("M") for each in escape("a" + tower)) <= 2
+
+
+def test_lines_and_screens_agree_on_the_width_of_letters_and_marks() -> None:
+    """Signs that are newer than Python's tables may differ."""
+    known = (chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "LM")
+    different = [each for each in known if harmless(each) == each and render.columns(each) != get_cwidth(each)]
+    assert [f"{ord(each):x}" for each in different] == []
 
 
 def test_each_die_of_a_hand_is_said_once() -> None:
