@@ -161,7 +161,7 @@ SETTINGS: Final = {
     "motion": Setting("what moves on the full screen", _quoted(MOTIONS), MOTIONS[1], _one_of(MOTIONS), str),
     "color": Setting("the background of your terminal", _quoted(COLORS), COLORS[2], _one_of(COLORS), str),
     "odds": Setting("show odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),
-    "chat": Setting("let these talk at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),
+    "chat": Setting("who may chat at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),
 }
 """The settings by key, in display order."""
 

@@ -56,7 +56,7 @@ class Counting:
         return FACE_NAMES[face - 1]
 
     def tally(self, hand: Hand, face: int) -> int:
-        """Return the total weight of ``hand`` in a bid on ``face``, which may be negative."""
+        """Return how much ``hand`` adds to the count for a bid on ``face``. The sum can be negative."""
         return sum([weight * hand.count(die) for die, weight in self._counting[face]])
 
     def count(self, hands: Iterable[Hand], face: int) -> int:

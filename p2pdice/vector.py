@@ -347,7 +347,8 @@ _SHARED: Final = frozenset(
 
 @cache
 def _bounds(order: str) -> tuple[Ints, Ints]:
-    """Return the lowest and highest quantities that raise a bid, by its quantity, its face and the new face."""
+    """Return two arrays, indexed by quantity, face and new face: the lowest and the highest quantity that raise that
+    bid."""
     lowest = np.zeros((MAX_QUANTITY + 1, _FACES + 1, _FACES), np.int16)
     highest = np.zeros_like(lowest)
     for quantity in range(MAX_QUANTITY + 1):

@@ -27,7 +27,7 @@ VALUE: Final = "pickle"
 def command_for(text: str) -> list[str]:
     """Return the command that runs a level or a class as a program."""
     root = str(Path(str(cli.__file__)).parents[1])
-    # Not with -m: the folder of the bot must not come before this package on the path of modules.
+    # With -m, the bot's folder would be the first entry of sys.path, before this package.
     script = f"import sys; sys.path.insert(0, {root!r}); from cli.bots.player_program import main; main(sys.argv[1])"
     return [sys.executable, "-P", "-c", script, text]
 

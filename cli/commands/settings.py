@@ -36,7 +36,7 @@ motion  full, calm or none: what moves on the full screen (default: full)
 color   auto, dark, light or none: your terminal's background (default: auto)
 odds    on, off or each: at tables that you open, show odds to everybody, to
         nobody, or to those who want them (default: each; against bots: on)
-chat    players or all: the people who may talk at tables that you open
+chat    players or all: who may chat at tables that you open
         (default: players)
 """
 EPILOG: Final = f"{EXAMPLES}\n{VALUES}"

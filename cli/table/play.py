@@ -289,7 +289,7 @@ async def _face_of(table: Table) -> AsyncIterator[Face]:
     elif showing.ui == "screen":
         from cli.table.screen import Screen
 
-        # prompt_toolkit writes to a Windows console through the console's API.
+        # On Windows prompt_toolkit gets no writer of ours: it paints through the console's API.
         writer = Writer(sys.stdout) if sys.platform != "win32" else None
         async with Screen(table, writer, bell=showing.bell, color=showing.color) as screen:
             yield screen

@@ -429,7 +429,7 @@ class PlayerTable(LiveTable):
             return _OUT
         state = self.board.state
         if state is not None and not self.board.absent and 0 <= state.turn == self.board.me:
-            # The player has just returned or moved.
+            # It is this player's turn, but the program asks for no move yet: they have just come back, or just moved.
             unheard = self._node.match.unheard if self._node.match is not None else ()
             are = "is" if len(unheard) == 1 else "are"
             return f"One moment: {self.board.seating.named(unheard) if unheard else 'the others'} {are} signing."

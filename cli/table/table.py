@@ -107,7 +107,7 @@ KEY_HELP: Final = {
     "PageUp": "all that was said; PageUp and PageDown turn its pages",
     "?": "this page; F1 as well",
     "Ctrl-L": "draw the screen again",
-    "Ctrl-Z": "back to the shell for a while; its command fg returns, and meanwhile the others wait for you",
+    "Ctrl-Z": "suspend to the shell; type fg to come back; the others wait meanwhile",
     "Ctrl-D": "leave the table; Ctrl-C twice leaves at once",
 }
 """The keys of the full screen, for its help."""
@@ -159,7 +159,7 @@ class Face(Protocol):
         """Ring for the person's turn, or for another reason if their settings ask for all of them."""
 
     def show(self, table: Table) -> None:
-        """Show another table from now on. The table that opened the face still reads the lines."""
+        """Draw ``table`` from now on. Typed lines still go to the table that created this face."""
 
 
 class Table(ABC):

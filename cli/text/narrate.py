@@ -332,7 +332,7 @@ def conceded(event: node.ConcedeAccepted, seating: Seating, *, after: str = "bac
     :param after: what the awaited players must do first: be ``back``, have ``moved`` or have ``answered``.
     """
     if event.next_round:
-        return "You concede. Your program has voted in this round, so you'll be out in the next one."
+        return "You concede. Your program has just voted about an absent player, so it stays in until the next round."
     if not event.awaited:
         return "You concede. You'll be out as soon as the others have heard of it."
     one, many = ("is", "are") if after == "back" else ("has", "have")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import chain, pairwise
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed, state_hash
-from protocol.consensus.position import Purpose
+from protocol.consensus.position import FORMED, Purpose
 from protocol.consensus.steps import Account, account_of, parse_account, result_hash
 from protocol.crypto.hashing import tagged_hash
 from protocol.crypto.keys import SIGNATURE_BYTES, PublicKey
@@ -39,9 +39,6 @@ from protocol.wire.purses import (
     parse_purse,
     parts,
 )
-
-_FIRST_RESIGN: Final = 2
-"""A RESIGN before this step withdraws the match, which may then never have been formed."""
 
 
 class End(NamedTuple):
@@ -96,7 +93,7 @@ def gather(history: History) -> Value | None:
         return None
     resigned = {
         signed.message.author: signed
-        for each in history.chain[_FIRST_RESIGN + 1 :]
+        for each in history.chain
         for signed in each.entries.values()
         if signed.message.kind == Kind.RESIGN and signed.message.author not in results
     }
@@ -171,7 +168,7 @@ def read_evidence(value: Value) -> End:
             raise MalformedPurseError("the end of a match with a bet that nobody has signed")
     gone = _by_author(resignations, players, (int, bytes, bytes))
     for author, (left, place, signature) in gone.items():
-        if not (left >= _FIRST_RESIGN and is_number(left) and is_id(place)):
+        if not (left >= FORMED and is_number(left) and is_id(place)):
             raise MalformedPurseError("the end of a match with a resignation before it was formed")
         check(Message(match, left, place, author, Kind.RESIGN, ()), signature)
     for author, (signature,) in signed.items():

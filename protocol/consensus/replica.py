@@ -41,9 +41,9 @@ class Learned(NamedTuple):
 
     signed: Signed
     must_store: bool = True
-    """Whether to store the message, together with all others of the same event-loop pass, before anything is sent.
-    False for another player's vote: it is stored once something depends on it here. If the node stops before that, the
-    vote is lost like a frame in transit."""
+    """Whether to store the message, together with all others of the same event-loop pass, before the next frame that
+    binds is sent. False for another player's vote: it is stored once something depends on it here. If the node stops
+    before that, the vote is lost like a frame in transit."""
 
 
 class Replace(NamedTuple):

@@ -14,9 +14,9 @@ A node compares a HAVE with its own state half a second after receiving it, sinc
 already. It compares at once if the HAVE is the first over a link and names a later step. So two nodes that stay linked
 end up with the same messages: the one that holds more says so, the other asks, and each page brings something new.
 
-A peer can cause only bounded work: one series of requests per second, and pages only as answers. The more useless
-messages its pages contain, the less often it is asked (:data:`~protocol.limits.WASTE_RATE`). Requests are answered at
-no more than :data:`~protocol.limits.NEED_RATE`.
+A peer can cause only bounded work: one *course* (a series of requests to one peer) per second, and pages only as
+answers. The more useless messages its pages contain, the less often it is asked (:data:`~protocol.limits.WASTE_RATE`).
+Requests are answered at no more than :data:`~protocol.limits.NEED_RATE`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TELL: Final = 1.0
 COMPARE: Final = 0.5
 """Seconds from receiving a HAVE until this node compares it with its own."""
 ANEW: Final = 1.0
-"""Seconds between the beginnings of two series of requests to one peer."""
+"""Seconds between the beginnings of two courses to one peer."""
 ANSWER: Final = 3.0
 """Seconds to wait for an answer."""
 PAIR: Final = 8
@@ -59,7 +59,7 @@ class _PeerState:
     has_said: bool = False
     """Whether the peer has sent a HAVE over this link."""
     begun: float = -math.inf
-    """The time at which the last series of requests began."""
+    """The time at which the last course began."""
     need: Need | None = None
     """The request to send, or the one that awaits its answer."""
     asked: float = math.inf
@@ -86,7 +86,7 @@ class CatchUp:
         self._answers: Buckets[int] = Buckets(limits.NEED_RATE, limits.NEED_BURST, limits.ASKERS)
         self._waste: Buckets[int] = Buckets(limits.WASTE_RATE, limits.WASTE_BURST, limits.ASKERS)
         self._lists: dict[int, tuple[Need, list[Signed]]] = {}
-        """By asker: the next request in its series, and the messages that answer the series."""
+        """By asker: the next request of its course, and the messages that answer the course."""
         self._tell_at = math.inf
         self._compare_at = math.inf
 
@@ -193,7 +193,7 @@ class CatchUp:
         return peer.need if peer is not None and peer.asked < math.inf else None
 
     def go_on(self, author: int, page: Page, waste: float) -> bool:
-        """Count an answer, and return whether it was the last of its series. If not, the next request is due.
+        """Count an answer, and return whether it was the last of its course. If not, the next request is due.
 
         :param waste: the number of useless messages in the page.
         """
@@ -232,7 +232,7 @@ class CatchUp:
         return Page(need.match, 0, tuple(messages))
 
     def _list(self, asker: int, need: Need) -> list[Signed]:
-        """Return the messages that answer a request. They stay the same during one series."""
+        """Return the messages that answer a request. They stay the same during one course."""
         following, shown = self._lists.get(asker, (None, []))
         if following == need:
             return shown

@@ -242,12 +242,12 @@ class Attendance:
         self._lost.pop(identity, None)
 
     def _ends(self, identity: bytes) -> float:
-        """Return when a guest fails, if nothing changes before."""
+        """Return the time at which this guest will fail unless something changes."""
         silent = self._since - self._silence[identity] if identity in self._awaited else math.inf
         return min(self._lost.get(identity, math.inf) + limits.LINK_LOST, silent + limits.UNSIGNED)
 
     def due(self) -> float:
-        """Return when the next guest fails; infinity for never."""
+        """Return the time at which the next guest will fail; infinity for never."""
         return min(map(self._ends, {*self._awaited, *self._lost}), default=math.inf)
 
     def late(self, now: float) -> list[bytes]:

@@ -109,7 +109,7 @@ class Door:
             self._runtime.refuse(identity, code, ONLY_WATCH if may_watch else REMOVED)
 
     def strangers(self, players: Collection[PlayerInfo]) -> tuple[PlayerInfo, ...]:
-        """Return the players with the name of a trusted player but another key, unless the owner has let them in."""
+        """Return the players who use a trusted player's name with another key, and whom the owner has not let in."""
         return tuple(each for each in players if each not in self._let_in and self._runtime.is_namesake(each))
 
     def asks(self, player: PlayerInfo, identity: bytes, frame: JoinTable, asks: Asks, came_by: str, at: str) -> bool:

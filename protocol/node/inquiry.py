@@ -174,8 +174,8 @@ class Inquiry:
         finally:
             for task in waiting:
                 task.cancel()
-        # Each identity is asked once, perhaps through a forger's relay. So an identity that shows nothing may have the
-        # table.
+        # Each identity is asked only once, and a forger may have relayed that question. So an identity that shows no
+        # table may still have it.
         silent = seen.keys() - {answer.identity for answer in answers}
         answers += (
             _Answer(each, seen[each], Refuse(RefuseCode.REFUSED, "it shows nothing"), b"") for each in sorted(silent)

@@ -249,7 +249,7 @@ class Database:
         return version
 
     def _prepare_copy(self) -> int:
-        """Convert an old database in memory if it is only read; return the previous format."""
+        """Prepare for reading only: if the format is old, convert a copy in memory. Return the format found on disk."""
         version = _version(self.connection)
         if version in (0, FIRST):
             in_place, self.connection = self.connection, sqlite3.connect(":memory:", isolation_level=None)

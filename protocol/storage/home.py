@@ -34,7 +34,7 @@ TRANSCRIPT_SUFFIX: Final = ".p2pdice"
 
 
 class Home:
-    """The paths in one home folder. Reading them creates nothing."""
+    """The paths in one home folder. Getting a path creates nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

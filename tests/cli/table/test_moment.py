@@ -308,7 +308,7 @@ def test_who_concedes_is_told_what_comes_first(
         made.board.take(PeerLost(made.players[seat]))
     event = ConcedeAccepted(tuple(made.players[seat] for seat in awaited))
     assert [*tell(event, made.board)] == [f"You concede. You'll be out as soon as {when}."]
-    voted = "You concede. Your program has voted in this round, so you'll be out in the next one."
+    voted = "You concede. Your program has just voted about an absent player, so it stays in until the next round."
     assert [*tell(replace(event, next_round=True), made.board)] == [voted]
 
 
