@@ -320,13 +320,12 @@ def _read_card(home: Path) -> SeatedBot:
     if len(content) > _CARD_BYTES:
         raise ValueError("it is too long")
     card = read_object(content)
-    name, identity, command, folder = (card.get(key) for key in ("name", "identity", "command", "folder"))
+    name, identity, command, folder, level = (card.get(key) for key in SeatedBot._fields[1:])
     if not (isinstance(name, str) and isinstance(identity, str) and isinstance(folder, str)):
         raise ValueError("something is missing")
     if not (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         raise ValueError("it names no program")
-    level = Level(card.get("level", DEFAULT_LEVEL))  # older cards have no level
-    return SeatedBot(home.absolute(), name, bytes.fromhex(identity), tuple(command), folder, level)
+    return SeatedBot(home.absolute(), name, bytes.fromhex(identity), tuple(command), folder, Level(str(level)))
 
 
 @asynccontextmanager
