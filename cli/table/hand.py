@@ -10,7 +10,7 @@ from cli.render import FACE_SIGNS, counted, percent
 from cli.table import showdown
 from cli.table.answers import chance
 from cli.table.canvas import DIE_HEIGHT, DIE_WIDTH, Area, cut, width
-from cli.table.scene import ReplayStrip, WatchStrip
+from cli.table.scene import STILL, ReplayStrip, WatchStrip
 from cli.table.seats import count_of_dice, counts_for, plate, tag
 from cli.table.theme import heat
 from cli.text.narrate_game import WINDOWS, choosing
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 LADDER: Final = 36
 """Columns of the ladder of bids."""
-_STANDS: Final = 1000
-"""The stage in which no animation is left."""
 _SEEN: Final = "You see what the table sees: the bids, and the dice when the cups go up."
 _CHECKED: Final = "This program checks every signature and every roll as it happens."
 _LABEL: Final = 7
@@ -105,7 +103,7 @@ def _own(board: Board, scene: Scene) -> Sequence[int]:
     if not board.hand and board.state is not None and board.state.awaits is not Expect.ROLLED:
         return ()
     stage = scene.motion.stage(DiceRolled)
-    if stage >= _STANDS:
+    if stage >= STILL:
         return board.hand
     return [(face + (stage + place) % 5) % 6 + 1 for place, face in enumerate(board.hand)]
 

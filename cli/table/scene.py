@@ -17,6 +17,8 @@ from protocol.events import DiceRolled, Happened, YourTurn
 if TYPE_CHECKING:
     from p2pdice.moves import Move
 
+STILL: Final = 1000
+"""The stage in which no animation is left."""
 ROLL: Final = (70,) * 6
 """The reader's own roll: six stages with other faces, then the dice."""
 BID: Final = (60, 60)
@@ -68,21 +70,21 @@ class Motion:
     def stage(self, kind: type) -> int:
         """Return the current stage of the last event of a type: the number of its stages that are over.
 
-        It is 1000 if there was no such event, its animation is over, or nothing is animated.
+        It is :data:`STILL` if there was no such event, its animation is over, or nothing is animated.
         """
         beat, age = self.since.get(kind, (None, inf))
         if beat is None or self.kind != "full" or not self.factor:
-            return 1000
+            return STILL
         for over, span in enumerate(spans(beat)):
             age -= span * self.factor
             if age < 0:
                 return over
-        return 1000
+        return STILL
 
     @property
     def moves(self) -> bool:
         """Whether the picture will change without another event."""
-        return any(self.stage(kind) < 1000 for kind in self.since)
+        return any(self.stage(kind) < STILL for kind in self.since)
 
 
 REPLY_ROWS: Final = 2

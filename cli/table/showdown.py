@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cli.render import faces, listing, number
 from cli.table.board import CupOpened
 from cli.table.canvas import DieLook
-from cli.table.scene import LIFT, OWN
+from cli.table.scene import LIFT, OWN, STILL
 from cli.text.narrate_game import verdict_in_letters
 from p2pdice import events as game
 from p2pdice.showdown import verdict as judge
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 _AFTERWARDS: Final = ("sunset", "night", "sunrise", "crown")
 """Phases after a verdict, in which the felt shows dice with powers again."""
-
-STILL: Final = 1000
-"""The stage in which no animation is left."""
 
 
 class Cup(NamedTuple):
