@@ -130,34 +130,23 @@ class Activities:
         """The present state of the node."""
         if self.watching is not None:
             return Doing.WATCHING
-        if self.formed is not None:
+        if self.proposals.formed is not None:
             return Doing.PLAYING
         if self.hosting is not None and not self.hosting.has_begun:
             return Doing.HOSTING
         return Doing.GUEST if self.joining.is_waiting else Doing.IDLE
 
     @property
-    def session(self) -> PlayerSession | None:
-        """The match being played, otherwise the latest proposal."""
-        return self.proposals.session
-
-    @property
-    def formed(self) -> PlayerSession | None:
-        """The match that this node plays, once it is formed."""
-        return self.proposals.formed
-
-    @property
     def sessions(self) -> tuple[PlayerSession, ...]:
         """The match that this node plays, or all proposals that may become it, and the previous match."""
-        sessions = [*self.proposals.sessions]
-        sessions += [each for each in (self.session, self.former) if each is not None and each not in sessions]
+        sessions = dict.fromkeys(filter(None, (*self.proposals.sessions, self.proposals.session, self.former)))
         return tuple(each for each in sessions if not each.is_claimed)
 
     def floors(self) -> tuple[Floor, ...]:
         """Return the tables and matches in which this node can chat."""
         if self.watching is not None:
             return self.watching.floors()
-        parts = (self.hosting, self.joining, self.session, self.former)
+        parts = (self.hosting, self.joining, self.proposals.session, self.former)
         floors = (each.floor() for each in parts if each is not None)
         return tuple(floor for floor in floors if floor is not None)
 
@@ -170,10 +159,10 @@ class Activities:
 
         :raises NodeError: if a match is not over, or the owner's table is already open.
         """
-        playing, watching = self.session, self.watching
+        playing, watching = self.proposals.session, self.watching
         if self.doing is Doing.HOSTING:
             raise NodeError(ErrorCode.FAILED, "your table is already open")
-        if self.formed is not None and not self.formed.is_over:
+        if self.proposals.formed is not None and not self.proposals.formed.is_over:
             raise NodeError(ErrorCode.FAILED, "the match is not over yet", "play it to its end first")
         if watching is not None:
             self.way_back = watching.way_back() or self.way_back
@@ -280,7 +269,7 @@ class Activities:
         The number of a short code stays advertised until the table opens again, so that late users of the code learn
         why it fails.
         """
-        playing, hosting = self.formed, self.hosting
+        playing, hosting = self.proposals.formed, self.hosting
         is_solo = playing is not None and playing.match.is_solo
         if hosting.table.settings.unlisted if hosting is not None else is_solo:
             return
@@ -306,27 +295,27 @@ class Activities:
             for session in self.sessions:
                 if aim.match == session.match.id and identity in session.authors:
                     return session.aim()
-            if self.session is not None and aim.match == self.session.match.id:
-                self.session.came_back(identity)
+            if self.proposals.session is not None and aim.match == self.proposals.session.match.id:
+                self.proposals.session.came_back(identity)
             return Refuse(RefuseCode.NO_MATCH, "that match is not played at this address")
         if isinstance(aim, WatchAim):
             return self._welcome_spectator(identity, aim)
         if isinstance(aim, CodeAim) and self.hosting is not None:
             return self.hosting.welcome_to_desk(identity, aim)
-        if self.formed is not None and not self.formed.match.is_ended:
+        if self.proposals.formed is not None and not self.proposals.formed.match.is_ended:
             return Refuse(RefuseCode.PLAYING, "a match is being played at this address")
         if self.hosting is None or isinstance(aim, CodeAim):
             return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         return self.hosting.welcome(identity, aim)
 
     def _welcome_spectator(self, identity: bytes, aim: WatchAim) -> Aim | Refuse:
-        shown = self.formed or self.hosting
+        shown = self.proposals.formed or self.hosting
         if shown is None:
             return Refuse(RefuseCode.NO_TABLE, "there is nothing to be seen at this address")
         return shown.welcome_spectator(identity, aim)
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        with self.runtime.stopping_at_disk_errors():
+        with self.runtime.stopping_at_disk_errors:
             self.audience.dismiss(identity)  # until the newest link says that it is one
             if self.watching is not None:
                 if isinstance(aim, TableAim | MatchAim):
@@ -346,8 +335,8 @@ class Activities:
     def _show(self, identity: bytes, at: Address) -> None:
         """Admit a peer as a spectator, and show it the match or the table."""
         self.audience.admit(identity, at[0])
-        if self.formed is not None:
-            self.formed.greet_spectator(identity)
+        if self.proposals.formed is not None:
+            self.proposals.formed.greet_spectator(identity)
         elif self.hosting is not None:
             self.hosting.greet_spectator(identity)
 
@@ -361,7 +350,7 @@ class Activities:
                 part.lost(identity, reason)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        with self.runtime.stopping_at_disk_errors():
+        with self.runtime.stopping_at_disk_errors:
             if isinstance(frame, (Carried, Need, Page, Cut, Have)) and self.watching is None:
                 for session in self.sessions:
                     session.hear(identity, frame)
@@ -379,8 +368,8 @@ class Activities:
                 self.hosting.take(identity, frame)
             elif isinstance(frame, Table | Propose | Seat | Refuse | ShowLedger):
                 self.joining.take(identity, frame)
-                if isinstance(frame, Refuse) and self.formed is not None:
-                    self.formed.refused(identity, frame.reason)
+                if isinstance(frame, Refuse) and self.proposals.formed is not None:
+                    self.proposals.formed.refused(identity, frame.reason)
             elif isinstance(frame, CodeElement | CodeProof):
                 if self.hosting is not None:
                     self.hosting.code_desk.take(identity, frame)

@@ -135,11 +135,6 @@ class Audience:
         if self._spectators:
             self._runtime.post_encoded(tuple(self._spectators), encode_frame(frame))
 
-    def relay(self, frame: Frame) -> None:
-        """Send a message of the match to all spectators, without waiting for the store."""
-        if self._spectators:
-            self._runtime.relay(tuple(self._spectators), encode_frame(frame))
-
 
 class Floor(NamedTuple):
     """A table or match where people chat, as one node sees it."""

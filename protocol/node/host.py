@@ -195,7 +195,7 @@ class Host:
         guest's JOIN or purse."""
         if self.has_begun or self._runtime.is_silent:
             return
-        with self._runtime.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors:
             for identity in identities:
                 self._runtime.refuse(identity, code, reason)
                 is_failed = self._proposal is not None or self._attendance.has_returned(identity)
@@ -319,7 +319,7 @@ class Host:
 
     def _admit_next(self) -> None:
         """Answer peers that wait for a seat, as many as the rate limit permits now."""
-        with self._runtime.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors:
             while self._asking:
                 if wait := self._pace.wait(self._runtime.loop.time()):
                     self._next_seat = self._runtime.loop.call_later(wait, self._admit_next)
@@ -427,7 +427,7 @@ class Host:
         """Withdraw a proposal if a purse is not in order; propose a match once all are."""
         if self.has_begun or self._runtime.is_silent:
             return
-        with self._runtime.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors:
             if flawed := self.ledgers.flawed():
                 self._dismiss([each for each in flawed if self._holds_up(each)])
                 self.withdraw()

@@ -172,7 +172,7 @@ class Node:
     @property
     def _session(self) -> Session | None:
         """The session that is proposed, played or watched."""
-        watching, playing = self._active.watching, self._active.session
+        watching, playing = self._active.watching, self._active.proposals.session
         if playing is not None and not playing.match.is_called_off:
             return playing
         return watching.followed if watching is not None else None
@@ -378,7 +378,7 @@ class Node:
     def _keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
         if self._active.hosting is None:
             raise NodeError(ErrorCode.FAILED, "only the host of a table says who sits there")
-        with self._runtime.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors:
             self._active.hosting.keep_out(player, may_watch=may_watch)
 
     async def tables(self, seconds: float = 2.0) -> tuple[Sighting, ...]:
@@ -552,17 +552,17 @@ class Node:
         :raises RulesError: if the move is illegal; choose another one.
         :raises NodeError: if that turn is over.
         """
-        if self._active.session is None:
+        if self._active.proposals.session is None:
             return
         try:
-            self._active.session.feed(Played(move, token))
+            self._active.proposals.session.feed(Played(move, token))
         except StaleMoveError as error:
             raise NodeError(ErrorCode.FAILED, str(error)) from None
 
     def concede(self) -> None:
         """Resign with the next message that this node owes. The wish outlasts a restart."""
-        if self._active.session is not None:
-            self._active.session.feed(Conceded())
+        if self._active.proposals.session is not None:
+            self._active.proposals.session.feed(Conceded())
 
     def wait_longer(self, seconds: float) -> None:
         """Wait longer for the players whom the match waits for: from the end of this node's patience on, or from now if
@@ -572,7 +572,7 @@ class Node:
 
         :raises NodeError: if the match waits for nobody.
         """
-        playing = self._active.session
+        playing = self._active.proposals.session
         if playing is None or not playing.match.is_formed or not playing.match.history.missing():
             raise NodeError(ErrorCode.FAILED, "the match waits for nobody")
         playing.feed(Extended(seconds))
@@ -584,7 +584,7 @@ class Node:
 
     @property
     def _absence(self) -> float:
-        playing = self._active.formed
+        playing = self._active.proposals.formed
         return playing.match.absence(self._runtime.loop.time()) if playing is not None else 0.0
 
     def claim(self) -> None:
@@ -595,11 +595,11 @@ class Node:
 
         :raises NodeError: if this is not a match of two, or the other player has not been away for long enough.
         """
-        playing, absence = self._active.formed, self._absence
+        playing, absence = self._active.proposals.formed, self._absence
         if playing is None or not absence:
             reason = "you can claim a match of two when the other player has been away for a while"
             raise NodeError(ErrorCode.FAILED, reason, "in a larger one, the others go on without who is away")
-        with self._runtime.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors:
             self._runtime.tell(playing.claim(absence))
             is_staked = playing.match.history.genesis.ruleset.stakes
             if is_staked and (reason := self._runtime.purses.find_hindrance()):

@@ -26,7 +26,6 @@ from protocol.match.effects import (
     CalledOff,
     FrameReceived,
     MatchInput,
-    PassOn,
     Show,
     StoreChoice,
     Ticked,
@@ -266,7 +265,7 @@ class PlayerSession(Session):
 
     def _keep_books(self) -> None:
         if not self._runtime.is_silent:
-            with self._runtime.stopping_at_disk_errors():
+            with self._runtime.stopping_at_disk_errors:
                 self._runtime.purses.follow(self.match, is_over=self.is_over, is_given_up=self.is_given_up)
 
     def close(self) -> None:
@@ -279,22 +278,15 @@ class PlayerSession(Session):
         else:
             self._audience.answer(author - self.match.history.roster_size, frame)
 
-    def hearers(self, frame: Frame) -> tuple[bytes, ...]:
-        others = super().hearers(frame)
-        return (*others, *self._audience.identities) if isinstance(frame, Cut) else others
-
     def greet_spectator(self, identity: bytes) -> None:
         """Show a spectator the match, and which players this node cannot reach."""
         self._runtime.post(identity, Propose(self.match.history.genesis_data))
         if (cut := self.match.cut) is not None:
             self._runtime.post(identity, cut)
 
-    def receivers(self, effect: PassOn) -> tuple[bytes, ...]:
-        return (*super().receivers(effect), *self._audience.identities)
-
-    def announce(self, have: Have) -> None:
-        super().announce(have)
-        self._audience.relay(have)
+    @property
+    def spectators(self) -> tuple[bytes, ...]:
+        return self._audience.identities
 
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
         if isinstance(effect, Learned):

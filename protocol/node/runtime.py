@@ -89,7 +89,8 @@ class Runtime:
         self._names: dict[str, str] = {}
         """The names of players who were recently at a table, by fingerprint."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stopping = _Stopping(self)
+        self.stopping_at_disk_errors = _Stopping(self)
+        """A context manager that stops the node if the block cannot write, as nothing unstored may be sent."""
 
     def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
         """Return the addresses where a player may be reached, except this node's own. First come those where this node
@@ -138,7 +139,7 @@ class Runtime:
 
     def flush(self) -> None:
         """Carry out the effects of this pass of the event loop."""
-        with self.stopping_at_disk_errors():
+        with self.stopping_at_disk_errors:
             for step in self.outbox.steps():
                 match step:
                     case Write():
@@ -240,10 +241,6 @@ class Runtime:
         return LobbyChanged(self.players(now), now.seats, joined, left)
 
     # Errors
-
-    def stopping_at_disk_errors(self) -> _Stopping:
-        """Return a context manager that stops the node if the block cannot write, as nothing unstored may be sent."""
-        return self._stopping
 
     def _stop(self, reason: str) -> None:
         if not self.is_silent:

@@ -45,7 +45,7 @@ from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
 from protocol.storage.archive import own_rules_word, transcript_path
 from protocol.storage.match_names import calendar
-from protocol.wire.frames import Carried, Customs, Frame, Have, MatchAim, Page, encode_frame
+from protocol.wire.frames import Carried, Customs, Cut, Frame, Have, MatchAim, Page, encode_frame
 from protocol.wire.messages import MalformedMessageError
 
 log = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class Session(ABC):
         runtime = self._runtime
         if runtime.is_silent:
             return
-        with runtime.stopping_at_disk_errors():  # purses are written while the match handles its input
+        with runtime.stopping_at_disk_errors:  # purses are written while the match handles its input
             for effect in self.match.handle(item, runtime.loop.time()):
                 self._begin(effect)
 
@@ -176,11 +176,14 @@ class Session(ABC):
             case Send():
                 self.send(effect.author, effect.frame)
             case Announce():
-                self.announce(effect.have)
+                runtime.relay((*self.authors, *self.spectators), encode_frame(effect.have))
             case Broadcast():
-                runtime.post_encoded(self.hearers(effect.frame), encode_frame(effect.frame), binds=effect.binds)
+                also = self.spectators if isinstance(effect.frame, Cut) else ()
+                runtime.post_encoded((*self.authors, *also), encode_frame(effect.frame), binds=effect.binds)
             case PassOn():
-                if receivers := self.receivers(effect):
+                roster = self.match.history.genesis.roster
+                players = (roster[author].join.identity for author in effect.authors)
+                if receivers := (*players, *self.spectators):
                     runtime.relay(receivers, encode_frame(Carried(*effect.signed.wire)))
             case WakeAt():
                 if self._wake is not None:
@@ -189,18 +192,10 @@ class Session(ABC):
             case Accuse():
                 runtime.outbox.afterwards(partial(self._accuse, effect))
 
-    def hearers(self, frame: Frame) -> tuple[bytes, ...]:
-        """Return the identities that receive the frames broadcast to players."""
-        return tuple(self.authors)
-
-    def receivers(self, effect: PassOn) -> tuple[bytes, ...]:
-        """Return the identities to which a message is passed on."""
-        roster = self.match.history.genesis.roster
-        return tuple(roster[author].join.identity for author in effect.authors)
-
-    def announce(self, have: Have) -> None:
-        """Report to all linked players what this node holds."""
-        self._runtime.relay(tuple(self.authors), encode_frame(have))
+    @property
+    def spectators(self) -> tuple[bytes, ...]:
+        """The identities of those who watch the match from this node."""
+        return ()
 
     @abstractmethod
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:

@@ -166,7 +166,7 @@ class TableLedgers:
     def _take_turns(self) -> None:
         self._next = None
         now = self._runtime.loop.time()
-        with self._runtime.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors:
             while self._queues:
                 waits = {sender: self._wait_for(sender, now) for sender in self._queues}
                 sender = min(waits, key=lambda each: waits[each])
@@ -249,7 +249,7 @@ class TableLedgers:
     def _stop_waiting(self, owner: bytes) -> None:
         self._patience.pop(owner, None)
         is_own = owner == self._runtime.identity.public
-        with self._runtime.stopping_at_disk_errors():
+        with self._runtime.stopping_at_disk_errors:
             flaw = self._purses.find_hindrance() if is_own else self._flaw(owner)
             if flaw:
                 self._lose(owner, flaw)

@@ -80,7 +80,7 @@ def withholds(what: Kind) -> Callable[[bytes, Frame], bool]:
 
 
 def session(person: Person) -> PlayerSession:
-    playing = person.node._active.session
+    playing = person.node._active.proposals.session
     assert playing is not None
     return playing
 

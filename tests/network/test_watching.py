@@ -443,7 +443,7 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
         inputs.append(item)
         feed(item)
 
-    players[0].node._active.session.feed = noted  # type: ignore[method-assign, union-attr]
+    players[0].node._active.proposals.session.feed = noted  # type: ignore[method-assign, union-attr]
     for frame in (
         Carried(*mine.wire),
         Carried(b"nonsense", bytes(64)),

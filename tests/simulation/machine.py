@@ -423,7 +423,7 @@ class Process:
             self.plan(self.world.scheduler.now + self.world.think(), lambda: self._move(event))
 
     def _move(self, turn: YourTurn) -> None:
-        session = self.active.session
+        session = self.active.proposals.session
         if self._turn is not turn or session is None:
             return
         self._turn = None

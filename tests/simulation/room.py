@@ -255,7 +255,7 @@ class Person:
     @property
     def plays(self) -> list[bytes]:
         """Ids of the matches that the owner plays."""
-        playing = self.node._active.formed
+        playing = self.node._active.proposals.formed
         return [playing.match.id] if playing is not None else []
 
 

@@ -232,7 +232,7 @@ class Simulation:
             process.plan(later, partial(self._ask, process, data))
 
     def _ask(self, process: Process, data: bytes) -> None:
-        if process.active.formed is not None:  # a guest whose match has begun takes no more proposals
+        if process.active.proposals.formed is not None:  # a guest whose match has begun takes no more proposals
             return
         machine = Machine(process, self.plan.players + process.author, data)
         self.machines.append(machine)

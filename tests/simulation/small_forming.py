@@ -308,7 +308,7 @@ def check_quiet(people: Iterable[Person], figures: Counter[str]) -> None:
             for other in people:
                 if other.key not in session.authors or not person.room.hears(person.key, other.key):
                     continue
-                theirs = views.proposals(other).find(session.match.id) or other.node._active.session
+                theirs = views.proposals(other).find(session.match.id) or other.node._active.proposals.session
                 if theirs is None or theirs.match.id != session.match.id or not theirs.match.is_formed:
                     about = session.match.id.hex()[:4]
                     raise ViolationError(f"{other.name} does not know of a match of {person.name}: {about}")
