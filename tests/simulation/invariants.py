@@ -118,7 +118,7 @@ class Checks:
         self._looked: dict[int, list[bytes]] = {}
         self._signed: dict[tuple[Any, ...], bytes] = {}
         self._opened: set[bytes] = set()
-        """Messages that have opened a secret behind its LOCK."""
+        """Messages that have opened a secret after its LOCK."""
         self._restored: set[int] = set()
         self._lost: dict[int, set[bytes]] = {}
         """The messages that a backup has lost and whose author has signed nothing new since, by node."""
@@ -373,9 +373,9 @@ class Checks:
         )
 
     def _what_others_went_on_with_stands(self, machine: Machine, chain: list[Position]) -> None:
-        """A step behind which others have signed is closed for good as they closed it, whatever its author shows later.
+        """A step after which others have signed is closed for good as they closed it, whatever its author shows later.
 
-        Until then a node may take it back: the second message may overtake what was signed behind the step, and half a
+        Until then a node may take it back: the second message may overtake what was signed after the step, and half a
         second is left for that to come (SPEC.md §6, T and patience).
         """
         cheat, root = self.world.cheat, chain[-1].root

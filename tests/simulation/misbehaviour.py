@@ -536,7 +536,7 @@ _ON_ITS_WAY: Final = 4
 
 
 class LateContradiction(Misbehaviour):
-    """Contradicts what it signed in a step, when others have signed behind it."""
+    """Contradicts what it signed in a step, when others have signed after it."""
 
     least = 3
     is_proven = True
@@ -569,7 +569,7 @@ class LateContradiction(Misbehaviour):
 
 
 class LateSecondMove(LateContradiction):
-    """Makes another move in a turn behind which others have moved."""
+    """Makes another move in a turn after which others have moved."""
 
     kind = Kind.MOVE
 

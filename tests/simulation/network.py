@@ -24,7 +24,7 @@ BACKOFF: Final = (0.1, 3.0)
 DUPLICATED: Final = 6
 """Messages of the broken link that may be sent once more over the next."""
 MESSAGE: Final = b"\x07"
-"""Type of the frames that carry one, behind the byte that begins the array."""
+"""Type of the frames that carry one, after the byte that begins the array."""
 
 
 class Channel:

@@ -503,7 +503,7 @@ def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
 
 
 def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
-    """A cheat counts as absent from a step, whatever others have signed behind it."""
+    """A cheat counts as absent from a step, whatever others have signed after it."""
     line = Ballot.line
 
     def bad(ballot: Ballot) -> list[Position]:

@@ -464,7 +464,7 @@ class Simulation:
         return 2 * len(staying) > len(newest.base)
 
     def _may_stop(self) -> bool:
-        """Tell whether the match may need a vote to go on. A player who has voted signs no LOCK behind that root."""
+        """Tell whether the match may need a vote to go on. A player who has voted signs no LOCK after that root."""
         cheat, core = self.cheat, CORES.get(self.plan.core)
         matches = [machine.match for machine in self.honest() if machine.match is not None]
         if any(match.replica.ballot.has_votes for match in matches):
