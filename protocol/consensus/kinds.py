@@ -37,7 +37,7 @@ from p2pdice.state import Expect, State, plain
 from protocol.consensus.position import Commitments, Deal, Lock, Position, Purpose, Stage
 from protocol.consensus.rule import (
     Closing,
-    Countersigned,
+    HistoryView,
     LostStakeError,
     MisconductError,
     OtherStateError,
@@ -137,7 +137,7 @@ class CommitRule(Rule[tuple[bytes, ...]]):
     def deed(self, body: tuple[bytes, ...]) -> str:
         return f"committed to {listed(body)}"
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
         if len(body) != COMMITMENTS[position.purpose]:
             raise MisconductError.of(signed, "sent a COMMIT with a wrong number of commitments")
 
@@ -169,7 +169,7 @@ class RevealRule(Rule[bytes]):
     def deed(self, body: bytes) -> str:
         return f"revealed the share {short(body[:HASH_BYTES])}"
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: bytes) -> None:
         assert position.committed is not None
         (context, commitments), author = position.committed, signed.message.author
         opened = share_commitment(context, author, body[:HASH_BYTES])
@@ -214,7 +214,7 @@ class OpenRule(Rule[tuple[bytes, ...]]):
     def deed(self, body: tuple[bytes, ...]) -> str:
         return f"opened the hand key {short(body[0])} and committed to {listed(body[1:-1])}"
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: tuple[bytes, ...]) -> None:
         deal, author = position.deal, signed.message.author
         assert deal is not None
         opened = hand_commitment(deal.context, author, body[0])
@@ -267,7 +267,7 @@ class StakeRule(Rule[tuple[int, int, bytes]]):
     def deed(self, body: tuple[int, int, bytes]) -> str:
         return f"staked {body[0]} {plural(body[0], 'coin')} and {body[1]} {plural(body[1], 'ticket')}"
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: tuple[int, int, bytes]) -> None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: tuple[int, int, bytes]) -> None:
         assert position.committed is not None
         (context, commitments), author = position.committed, signed.message.author
         _check_opening(signed, commitments[author][0], stake_commitment(context, author, *body), "opened another stake")
@@ -338,7 +338,7 @@ class MoveRule(Rule[str]):
         assert state is not None
         return (seats[state.turn],)
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: str) -> Transition:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: str) -> Transition:
         try:
             return play(position, signed.message.author, body)
         except RulesError as error:
@@ -399,7 +399,7 @@ class LockRule(_HashRule):
         """Return everybody who owes a LOCK, including players who went out since the previous LOCK."""
         return players
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: bytes) -> None:
         if body != position.lock:
             raise OtherStateError
 
@@ -445,7 +445,7 @@ def _are_carried(value: object) -> TypeGuard[bytes]:
     return value[::CARRIED] == bytes(sorted({*value[::CARRIED]}))
 
 
-def _judge_carried(history: Countersigned, position: Position, signed: Signed, value: bytes) -> None:
+def _judge_carried(history: HistoryView, position: Position, signed: Signed, value: bytes) -> None:
     """Judge the witnesses' signatures that a message carries.
 
     :raises MisconductError: if one of them is not a witness's signature.
@@ -471,7 +471,7 @@ class ResultRule(_HashRule):
     def deed(self, body: bytes) -> str:
         return f"confirmed the end {short(body)}"
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: bytes) -> None:
         if position.purpose is not Purpose.END:
             raise OtherStateError("a RESULT before the end of the match")
         if signed.message.author in position.resigned:

@@ -59,7 +59,7 @@ class LostStakeError(LocalError):
     """The store lost a stake that the node committed to, or the node's purse has changed: the node can only resign."""
 
 
-class Countersigned(Protocol):
+class HistoryView(Protocol):
     """What a rule needs to know of the history."""
 
     @property
@@ -188,7 +188,7 @@ class Rule(ABC, Generic[Body]):
         """
         return players if state is None else tuple(sorted([seats[seat] for seat in state.live]))
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: Body) -> Transition | None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: Body) -> Transition | None:
         """Judge a message of an author who owes one of this kind, by the position before its step.
 
         Return the transition that a move causes in the game; None for other kinds.

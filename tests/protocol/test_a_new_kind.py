@@ -16,7 +16,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES, SCRIPTS
 from protocol.consensus.position import Commitments, Position, Purpose, Stage
-from protocol.consensus.rule import Closing, Countersigned, MisconductError, Rule, Secrets, is_hash, short
+from protocol.consensus.rule import Closing, HistoryView, MisconductError, Rule, Secrets, is_hash, short
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import Judgement, examine, verify
 from protocol.crypto.keys import MatchKey
@@ -44,7 +44,7 @@ class Nod(Rule[bytes]):
     def deed(self, body: bytes) -> str:
         return f"nodded {short(body)}"
 
-    def judge(self, history: Countersigned, position: Position, signed: Signed, body: bytes) -> None:
+    def judge(self, history: HistoryView, position: Position, signed: Signed, body: bytes) -> None:
         if body[0] != signed.message.author:
             raise MisconductError.of(signed, "nodded in another name")
 
