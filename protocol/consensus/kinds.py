@@ -435,7 +435,7 @@ class WitnessRule(_HashRule):
 
 def _may_carry_more(position: Position, witnessed: Collection[int]) -> bool:
     """Return whether a REVEAL or OPEN can carry signatures of witnesses other than these."""
-    return not {*position.witnesses}.issubset((*position.left, *witnessed))
+    return not {*position.out}.issubset((*position.left, *witnessed))
 
 
 def _are_carried(value: object) -> TypeGuard[bytes]:

@@ -146,8 +146,9 @@ class Position(NamedTuple):
         return tuple(sorted(self.seats[seat] for seat in self.state.live))
 
     @property
-    def witnesses(self) -> tuple[int, ...]:
-        """The authors who went out of the game. They may countersign a LOCK, but owe no message."""
+    def out(self) -> tuple[int, ...]:
+        """The authors who are out of the game: those who have left, those who still owe the next LOCK, and the
+        witnesses."""
         return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
 
     def hand(self, author: int, hand_key: bytes) -> tuple[int, ...]:

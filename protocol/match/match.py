@@ -302,7 +302,7 @@ class Match:
         sent = self.history.held.get(self.me)
         has_resigned = sent is not None and sent.message.kind is Kind.RESIGN
         position = self.history.position
-        if has_resigned or self.me in (*position.left, *position.witnesses) or self.is_ended:
+        if has_resigned or self.me in (*position.left, *position.out) or self.is_ended:
             return ConcedeAccepted()
         authors = self.waiting.unheard() or (author for author in self.history.missing() if author != self.me)
         awaited = tuple(self.info[author] for author in authors)

@@ -187,7 +187,7 @@ class Signer:
         """Return whether an earlier process may have sent its message for the open step without storing it. It cannot
         have if this process signed the LOCK before that step."""
         assert position.kind is not None
-        return not (RULES[position.kind].binds(position, position.witnesses) or self._has_locked(position))
+        return not (RULES[position.kind].binds(position, position.out) or self._has_locked(position))
 
     def _has_locked(self, position: Position) -> bool:
         """Return whether this process has signed the last LOCK before a position."""

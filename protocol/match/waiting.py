@@ -201,12 +201,12 @@ class Timeouts:
         for author in authors:
             self._since[author] = now
 
-    def extend(self, seconds: float, missing: Collection[int], witnesses: Collection[int], now: float) -> None:
+    def extend(self, seconds: float, missing: Collection[int], out: Collection[int], now: float) -> None:
         """Wait longer for everybody missing in the open step: from the end of patience on, or from now if it is over.
 
         None of the open step's delay is then charged.
         """
-        due = self.due(missing, witnesses)
+        due = self.due(missing, out)
         self._extra += seconds + (max(0.0, now - due) if due < math.inf else 0.0)
         self._is_charging = False
 
@@ -221,30 +221,30 @@ class Timeouts:
         """The length of a voting round in seconds."""
         return float(self._patience.automatic)
 
-    def due(self, missing: Collection[int], witnesses: Collection[int]) -> float:
+    def due(self, missing: Collection[int], out: Collection[int]) -> float:
         """Return when patience with all missing players is over; infinity for never.
 
-        :param witnesses: players out of the game, who lose nothing if nobody waits for them.
+        :param out: players out of the game, who lose nothing if nobody waits for them.
         """
-        return sum(self._longest(missing, witnesses))
+        return sum(self._longest(missing, out))
 
-    def allowed(self, missing: Collection[int], witnesses: Collection[int]) -> float:
+    def allowed(self, missing: Collection[int], out: Collection[int]) -> float:
         """Return the total seconds given to the missing player with whom patience ends last."""
-        return self._longest(missing, witnesses)[1]
+        return self._longest(missing, out)[1]
 
-    def _longest(self, missing: Collection[int], witnesses: Collection[int]) -> tuple[float, float]:
+    def _longest(self, missing: Collection[int], out: Collection[int]) -> tuple[float, float]:
         """Return the start and the length of the wait that ends last."""
-        waits = ((self._since.get(author, self.opened), self._allowance(author, witnesses)) for author in missing)
+        waits = ((self._since.get(author, self.opened), self._allowance(author, out)) for author in missing)
         return max(waits, key=sum)
 
-    def _allowance(self, author: int, witnesses: Collection[int]) -> float:
+    def _allowance(self, author: int, out: Collection[int]) -> float:
         if author in self._hurried:
             return limits.RELAY
         if author in self.unhurried:
             return math.inf
         if self._is_choice:
             return self._extra + self._patience.human
-        if author in witnesses:
+        if author in out:
             return self._extra + limits.GRACE
         bank = limits.GRACE + self._banks.get(author, self._bank)
         return self._extra + min(float(self._patience.automatic), bank)
@@ -286,7 +286,7 @@ class Voter:
             return None
         over = set()
         for author in ballot.missing if has_quorum else ():
-            due = self._timeouts.due((author,), ballot.line[-1].witnesses)
+            due = self._timeouts.due((author,), ballot.line[-1].out)
             if self._is_over(due, now):
                 over.add(author)
         vote = ballot.absent(over)
@@ -419,7 +419,7 @@ class Waiting:
     def extend(self, seconds: float, now: float) -> None:
         """Wait longer for the missing players, as the owner wishes, and repeat the warning with the new time."""
         if missing := self._history.missing():
-            self.timeouts.extend(seconds, missing, self._history.position.witnesses, now)
+            self.timeouts.extend(seconds, missing, self._history.position.out, now)
             self._warned_at = b""
 
     # Sleep
@@ -469,10 +469,10 @@ class Waiting:
         is_waiting = bool(self._awaited) if self._me is None else not self.has_quorum()
         if not missing or is_waiting:
             return None
-        due = self.timeouts.due(missing, position.witnesses)
+        due = self.timeouts.due(missing, position.out)
         if due == math.inf:
             return None
-        allowed = self.timeouts.allowed(missing, position.witnesses)
+        allowed = self.timeouts.allowed(missing, position.out)
         remaining = allowed if self.has_slept(now) else due - now
         goes_on = self._replica.ballot.goes_on_without(missing)
         # While this node was away, the others may have waited for its player's choice; it does not know how long. They
@@ -480,7 +480,7 @@ class Waiting:
         is_choice = self._me in missing and stage_of(position) is Stage.CHOOSE
         if is_choice and goes_on and self.timeouts.opened <= self._returned + CAUGHT_UP:
             others = [author for author in missing if author != self._me]
-            theirs = self.timeouts.due(others, position.witnesses) if others else 0.0
+            theirs = self.timeouts.due(others, position.out) if others else 0.0
             remaining = min(remaining, max(self._returned + self.timeouts.round_seconds, theirs) - now)
         awaited = _in_order(self._history, self._info, set(missing))
         return Clock(awaited, min(max(remaining, 0.0), allowed), allowed, goes_on)
@@ -494,8 +494,8 @@ class Waiting:
             return 0.0
         if (since := self._away.get(others[0])) is not None:
             return now - since if now - since >= self.timeouts.round_seconds else 0.0
-        due = self.timeouts.due(others, position.witnesses) if others[0] in missing else math.inf
-        return self.timeouts.allowed(others, position.witnesses) + now - due if due <= now else 0.0
+        due = self.timeouts.due(others, position.out) if others[0] in missing else math.inf
+        return self.timeouts.allowed(others, position.out) + now - due if due <= now else 0.0
 
     # After a restart
 
@@ -589,7 +589,7 @@ class Waiting:
         return math.inf
 
     def _can_be_put_out(self, gone: Collection[int]) -> bool:
-        due = self.timeouts.due(gone, self._history.position.witnesses)
+        due = self.timeouts.due(gone, self._history.position.out)
         return due < math.inf and self._replica.ballot.goes_on_without(gone)
 
     def _suspend(self, awaited: tuple[int, ...]) -> None:
@@ -609,7 +609,7 @@ class Waiting:
     def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
         if not missing or now < self.timeouts.earliest:
             return math.inf
-        due = self.timeouts.due(missing, self._history.position.witnesses)
+        due = self.timeouts.due(missing, self._history.position.out)
         if now < due - WARNING:
             return due - WARNING
         if self._replica.ballot.goes_on_without(missing):
@@ -627,7 +627,7 @@ class Waiting:
 
     def _warn(self, awaited: tuple[int, ...], now: float) -> None:
         tip = self._history.position.tip
-        seconds = self.timeouts.due(awaited, self._history.position.witnesses) - now
+        seconds = self.timeouts.due(awaited, self._history.position.out) - now
         if self._warned_at != tip and seconds > 0:
             self._warned_at = tip
             self._show(Overdue(tuple(self._info[author] for author in awaited), math.ceil(seconds)))

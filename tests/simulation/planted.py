@@ -444,7 +444,7 @@ def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
 def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
     """Nobody ever votes that somebody is absent."""
 
-    def bad(clock: Timeouts, missing: Iterable[int], witnesses: Iterable[int]) -> float:
+    def bad(clock: Timeouts, missing: Iterable[int], out: Iterable[int]) -> float:
         plant.runs()
         return 1e9
 
