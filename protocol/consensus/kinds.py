@@ -408,8 +408,8 @@ class LockRule(_HashRule):
         players, left = position.players, position.left
         is_ending = position.purpose is Purpose.ENDING
         return position._replace(
-            base=tuple(sorted({*players, *position.carried}.union(*position.signers).difference(left))),
-            signers=(players, *position.signers[:1]),
+            base=tuple(sorted({*players, *position.carried}.union(*position.owed_locks).difference(left))),
+            owed_locks=(players, *position.owed_locks[:1]),
             carried=(),
             locks=(*position.locks[-1:], Lock(position.step, position.tip, position.lock)),
             players=players if is_ending else tuple(author for author in position.live if author not in left),

@@ -93,8 +93,9 @@ class Position(NamedTuple):
     LOCK determines them, no matter how it closed."""
     players: tuple[int, ...]
     """The authors who were in the game when the last LOCK closed and have not left. They owe the next LOCK."""
-    signers: tuple[tuple[int, ...], ...] = ()
-    """Those who owed the last closed LOCK, and those who owed the one before it; they stay in the base that long."""
+    owed_locks: tuple[tuple[int, ...], ...] = ()
+    """The authors who owed the last closed LOCK, and those who owed the one before it; they stay in the base that long,
+    even if votes closed it."""
     carried: tuple[int, ...] = ()
     """The witnesses whose signatures were carried since the last closed LOCK. They will be in the next base."""
     locks: tuple[Lock, ...] = ()
