@@ -108,7 +108,7 @@ class Door:
             self._answered(identity)
             self._runtime.refuse(identity, code, ONLY_WATCH if may_watch else REMOVED)
 
-    def strangers(self, players: Collection[PlayerInfo]) -> tuple[PlayerInfo, ...]:
+    def namesakes(self, players: Collection[PlayerInfo]) -> tuple[PlayerInfo, ...]:
         """Return the players who use a trusted player's name with another key, and whom the owner has not let in."""
         return tuple(each for each in players if each not in self._let_in and self._runtime.is_namesake(each))
 

@@ -27,14 +27,14 @@ from protocol.node.audience import Floor
 from protocol.node.door import Door
 from protocol.node.locator import (
     LEFT,
+    NamesakesSeatedError,
     PossibleHost,
-    StrangersError,
     Target,
     WayBack,
+    about_namesakes,
     error_for_owner,
     host_gone,
     known_code,
-    strangers_there,
     unreachable,
 )
 from protocol.node.playing import Proposals
@@ -203,13 +203,13 @@ class Guest:
             if self._on_pending is not None:
                 self._on_pending()
 
-    def _strangers(self, table: Table) -> tuple[PlayerInfo, ...]:
-        return self._door.strangers(self._runtime.players(table))
+    def _namesakes(self, table: Table) -> tuple[PlayerInfo, ...]:
+        return self._door.namesakes(self._runtime.players(table))
 
     def _ask_about(self, players: Collection[PlayerInfo]) -> None:
         """Ask the owner about players with a trusted name but another key, before a match with them has to be
         signed."""
-        for player in self._door.strangers(players):
+        for player in self._door.namesakes(players):
             self._runtime.tell(SeatAsked(player, namesake=True))
 
     def _see(self, seat: GuestTable, frame: Table) -> None:
@@ -224,8 +224,8 @@ class Guest:
             self._ask_about(changed.joined)
         if seat.own is None:
             assert seat.ruleset is not None
-            if strangers := self._strangers(frame):
-                self._give_up(StrangersError(strangers))
+            if namesakes := self._namesakes(frame):
+                self._give_up(NamesakesSeatedError(namesakes))
                 return
             if seat.ruleset.motes and not self._is_pledged:
                 self._ask_for_pledge(seat)
@@ -263,8 +263,8 @@ class Guest:
         if self._proposals.committed_with(seat.own) >= limits.PROPOSALS:
             raise MalformedGenesisError("matches are proposed without end")
         assert seat.shown is not None
-        if strangers := self._strangers(seat.shown):
-            self._stand_up(seat, f"a match was proposed, and {strangers_there(strangers)}")
+        if namesakes := self._namesakes(seat.shown):
+            self._stand_up(seat, f"a match was proposed, and {about_namesakes(namesakes)}")
         elif self._runtime.purses.may_sign(match_id(proposal.genesis), genesis):
             occasion = Occasion.now(self.table_name, self.customs)
             playing = self._proposals.begin(genesis, occasion, seat.host, TableAim(genesis.table, self.token))

@@ -135,15 +135,15 @@ def unreachable(error: DialError) -> NodeError:
     return NodeError(ErrorCode.UNREACHABLE, str(error), hint)
 
 
-class StrangersError(RefusedError):
+class NamesakesSeatedError(RefusedError):
     """A player at the table has a trusted name but another key, so this node did not ask for a seat."""
 
     def __init__(self, players: tuple[PlayerInfo, ...]) -> None:
-        super().__init__(RefuseCode.REFUSED, strangers_there(players))
+        super().__init__(RefuseCode.REFUSED, about_namesakes(players))
         self.players = players
 
 
-def strangers_there(players: Sequence[PlayerInfo]) -> str:
+def about_namesakes(players: Sequence[PlayerInfo]) -> str:
     """Return the complaint about players who have a trusted name but another key."""
     names = ", ".join(f"{player.name} ({player.fingerprint})" for player in players)
     return f"a name that you trust came with another key: {names}"
@@ -151,7 +151,7 @@ def strangers_there(players: Sequence[PlayerInfo]) -> str:
 
 def error_for_owner(error: RefusedError) -> NodeError:
     """Return the error to show the owner after a refusal."""
-    if isinstance(error, StrangersError):
+    if isinstance(error, NamesakesSeatedError):
         return NamesakeError(str(error), error.players)
     if error.code == RefuseCode.PLAYING:
         return NodeError(ErrorCode.REFUSED, str(error), choices=LOOK_ON)

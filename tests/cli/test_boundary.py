@@ -106,7 +106,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "NotAdmittedError": (RefuseCode.VERSION, HOSTILE),
     "OtherStateError": (),
     "RefusedError": ("a code of theirs\x1b", HOSTILE),
-    "StrangersError": ((PlayerInfo(HOSTILE, "AAAA"),),),
+    "NamesakesSeatedError": ((PlayerInfo(HOSTILE, "AAAA"),),),
     "WordError": (HOSTILE, HOSTILE),
 }
 """What errors are made of that take more than the parts of their text."""
