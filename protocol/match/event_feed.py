@@ -91,7 +91,7 @@ class MatchEvents:
         departed = departure(self.history.chain, author)
         if departed is None:
             return None
-        voters = tuple(sorted(position.seats.index(witness) for witness in departed.voters))
+        voters = tuple(sorted(position.seats.index(voter) for voter in departed.voters))
         proof = self._proven.get(author)
         if proof is not None:
             return Eviction(proof.step, False, voters, proof.reason)

@@ -217,7 +217,7 @@ class Attendance:
         if self.is_closed and guests and identity not in guests:
             raise NotAdmittedError(RefuseCode.FULL, "the match is about to begin with those who sit here")
 
-    def returns(self, identity: bytes) -> bool:
+    def note_return(self, identity: bytes) -> bool:
         """Record that a proposal is withdrawn for a guest's JOIN or purse; return whether it is the first time."""
         is_first = not self.has_returned(identity)
         self._returned.add(identity)

@@ -269,13 +269,13 @@ class Match:
                 self.signer.concede()
             case Conceded():
                 self.signer.concede()
-                told = len(self._effects)
+                index = len(self._effects)
             case Ticked():
                 self.waiting.ticked(now)
         self._pump()
         if isinstance(item, Conceded):
             # The owner must see this event first, but its content is known only after _pump.
-            self._effects.insert(told, Show(self._concession()))
+            self._effects.insert(index, Show(self._concession()))
         elif self._is_resuming:
             self._is_resuming = False
             if self._signer is not None and self._signer.is_conceding and (accepted := self._concession()).awaited:

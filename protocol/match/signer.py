@@ -71,7 +71,7 @@ class Signer:
         self._me = me
         self._seed = seed
         self._emit = emit
-        self._may_stake = stake
+        self._bind_stake = stake
         self._stakes: dict[int, Stake] = {}
         """The owner's stakes, by the step that commits to them."""
         for step, text in choices.items():
@@ -262,7 +262,7 @@ class Signer:
 
     def open_stake(self, stake: Stake) -> None:
         is_brought = self._history.genesis.has_purses
-        if is_brought and (self._may_stake is None or not self._may_stake(stake.bet, stake.tickets)):
+        if is_brought and (self._bind_stake is None or not self._bind_stake(stake.bet, stake.tickets)):
             raise LostStakeError
 
     def countersignatures(self) -> bytes:

@@ -287,7 +287,7 @@ class Voter:
         over = set()
         for author in ballot.missing if has_quorum else ():
             due = self._timeouts.due((author,), ballot.line[-1].out)
-            if self._is_over(due, now):
+            if self._wait_until(due, now):
                 over.add(author)
         vote = ballot.absent(over)
         if vote is not None:
@@ -304,7 +304,7 @@ class Voter:
         if self._close is None or self._close[0] != vote:
             self._close = vote, now
             self._show(vote)
-        return vote if self._is_over(self._close[1] + limits.RELAY, now) else None
+        return vote if self._wait_until(self._close[1] + limits.RELAY, now) else None
 
     def _ripe_nil(self, now: float) -> Vote | None:
         vote = self._replica.ballot.nil
@@ -312,9 +312,10 @@ class Voter:
             return None
         if self._nil is None or self._nil[:2] != (vote.root, vote.round):
             self._nil = vote.root, vote.round, now
-        return vote if self._is_over(self._nil[2] + self._timeouts.round_seconds, now) else None
+        return vote if self._wait_until(self._nil[2] + self._timeouts.round_seconds, now) else None
 
-    def _is_over(self, due: float, now: float) -> bool:
+    def _wait_until(self, due: float, now: float) -> bool:
+        """Return whether a time has come; if not, ask again then."""
         if now < due:
             self.wake = min(self.wake, due)
         return now >= due

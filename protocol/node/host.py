@@ -335,7 +335,7 @@ class Host:
         before = self.table.frame()
         try:
             self._attendance.check(identity, self.seated)
-            if self._holds_up(identity):
+            if self._count_withdrawal(identity):
                 self._dismiss([identity])
                 return
             self._door.check(identity)
@@ -405,11 +405,11 @@ class Host:
                 text += f". To take it all the same, close the table, run p2pdice purse forget {key} and host again"
             self._runtime.tell(Notice(text))
         self._asking.pop(identity, None)
-        self._dismiss([identity], RefuseCode.REFUSED, reason, is_barred=self._holds_up(identity))
+        self._dismiss([identity], RefuseCode.REFUSED, reason, is_barred=self._count_withdrawal(identity))
 
-    def _holds_up(self, identity: bytes) -> bool:
+    def _count_withdrawal(self, identity: bytes) -> bool:
         """Count a withdrawal against the guest whose join record or purse caused it; return whether the guest fails."""
-        return self._proposal is not None and identity in self.seated and not self._attendance.returns(identity)
+        return self._proposal is not None and identity in self.seated and not self._attendance.note_return(identity)
 
     def _renew(self) -> None:
         """Show the owner's present purse, because others have handed back records that it lacked."""
@@ -429,7 +429,7 @@ class Host:
             return
         with self._runtime.stopping_at_disk_errors:
             if flawed := self.ledgers.flawed():
-                self._dismiss([each for each in flawed if self._holds_up(each)])
+                self._dismiss([each for each in flawed if self._count_withdrawal(each)])
                 self.withdraw()
             self._propose()
 

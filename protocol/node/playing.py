@@ -98,7 +98,7 @@ class PlayerSession(Session):
         """Set once every player who has not left has signed the end."""
         self._audience = audience
         self._proposals = proposals
-        self._store = store
+        self._store_match = store
         self._unstored: list[Signed] = []
         """The messages of a proposal without this node's COMMIT; a crash may lose them."""
         self.is_claimed = False
@@ -292,7 +292,7 @@ class PlayerSession(Session):
         if isinstance(effect, Learned):
             if effect.must_store:
                 self._keep_message(effect.signed)
-        elif self._store is not None:
+        elif self._store_match is not None:
             pass
         elif isinstance(effect, Replace):
             self._runtime.outbox.keep_only(effect.messages)
@@ -300,13 +300,13 @@ class PlayerSession(Session):
             self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
 
     def _keep_message(self, signed: Signed) -> None:
-        if self._store is None:
+        if self._store_match is None:
             self._runtime.outbox.keep(signed)
             return
         self._unstored.append(signed)
         if self.match.has_committed:
-            self._store()
-            self._store = None
+            self._store_match()
+            self._store_match = None
             for each in self._unstored:
                 self._runtime.outbox.keep(each)
             self._proposals.bound(self)
@@ -332,7 +332,7 @@ class PlayerSession(Session):
             case CalledOff():
                 self._runtime.purses.give_up(self.match.id, may_form=not self.match.is_withdrawn)
                 self.is_given_up = self._is_retired = True
-                if self._store is None:
+                if self._store_match is None:
                     self._runtime.store.mark_given_up(self.match.id)
                 self._proposals.called_off(self)
             case WriteTranscript():

@@ -188,7 +188,7 @@ def test_a_guest_without_a_link_has_two_seconds_to_come_back() -> None:
 
 def test_a_guest_sits_down_again_once() -> None:
     attendance = Attendance()
-    assert [attendance.returns(A), attendance.returns(B), attendance.returns(A)] == [True, True, False]
+    assert [attendance.note_return(A), attendance.note_return(B), attendance.note_return(A)] == [True, True, False]
 
 
 def admitted(attendance: Attendance, identity: bytes, guests: Sequence[bytes]) -> str:

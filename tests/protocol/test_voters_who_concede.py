@@ -109,7 +109,7 @@ def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
     world = World(STAKES, 3, seed=1, patience=HURRIED, owners=purses)
     me, others = 1, (0, 2)
     match = world.machines[me].match
-    match.signer._may_stake = lambda *_: False
+    match.signer._bind_stake = lambda *_: False
     while not (match.history.position.purpose is Purpose.STAKES and match.history.position.kind is Kind.LOCK):
         assert world.step()
     deliver_except_to(world, me)
