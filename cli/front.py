@@ -17,7 +17,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from cli.render import command_line
+from cli.exits import Failure
+from cli.render import command_line, shown_path
 from cli.settings import Settings, home_words
 from p2pdice.version import VERSION
 
@@ -93,6 +94,21 @@ def gc_paused() -> Iterator[None]:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+NewFileOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", metavar="FILE", dir_okay=False, show_default=False, help="Write to FILE, a new file."),
+]
+
+
+def check_new(path: Path) -> None:
+    """Check that a file with this path can be created.
+
+    :raises Failure: if the path is taken, or its folder is missing.
+    """
+    if path.exists():
+        raise Failure(f"{shown_path(path)} exists already.", hint="Give a file that does not exist yet: -o FILE")
+    if not path.absolute().parent.is_dir():
+        raise Failure(f"There is no folder {shown_path(path.parent)}.", hint="Create it first, or give another file.")
 
 
 def stands_alone(ctx: typer.Context, as_json: bool, *words: str) -> bool:
@@ -105,6 +121,17 @@ def stands_alone(ctx: typer.Context, as_json: bool, *words: str) -> bool:
         instead = command_line(*words, *home_words(ctx.ensure_object(Settings).home_if_any))
         raise typer.BadParameter(f"it does not go with a subcommand. Perhaps: {instead}", param_hint="--json")
     return ctx.invoked_subcommand is None
+
+
+class PlayGroup(TyperGroup):
+    """A family of commands whose word ``play`` may be left out: a first word that is no subcommand is its argument."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:
+            args = ["--help"]
+        elif args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["play", *args]
+        return list(super().parse_args(ctx, args))
 
 
 class PanelCommand(TyperCommand):

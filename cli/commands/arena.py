@@ -14,10 +14,9 @@ from math import comb, isnan
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from typer.core import TyperGroup
 
 from cli.arena.fixtures import gauntlet, name_key, named, round_robin, unique_names
 from cli.arena.game import Plan
@@ -35,7 +34,7 @@ from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import LogsOption, MoveOption, log_folder
 from cli.commands.judging import MOST_CORES, ProgressLine, cores
 from cli.exits import ExitCode, Failure
-from cli.front import JsonOption, application
+from cli.front import JsonOption, PlayGroup, application
 from cli.home import open_log
 from cli.output import complain, say
 from cli.render import counted, escape, sentence, shown_path
@@ -81,18 +80,7 @@ Examples:
 """
 
 
-class ArenaGroup(TyperGroup):
-    """Parses ``arena BOT BOT`` and ``arena list FILE``: a first word that is not a subcommand is a bot."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args:
-            args = ["--help"]
-        elif args[0] not in {*self.commands, "-h", "--help"}:
-            args = ["play", *args]
-        return list(super().parse_args(ctx, args))
-
-
-app = application(cls=ArenaGroup, epilog=EPILOG)
+app = application(cls=PlayGroup, epilog=EPILOG)
 
 
 @app.callback()

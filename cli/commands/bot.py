@@ -10,7 +10,6 @@ from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
@@ -23,7 +22,7 @@ from cli.commands.join import choose, seat_at
 from cli.commands.network import InterfaceOption, PledgeOption
 from cli.commands.tables import look_around
 from cli.exits import ExitCode
-from cli.front import application
+from cli.front import PlayGroup, application
 from cli.home import open_log
 from cli.output import say
 from cli.preferences import NameOption, nickname
@@ -86,8 +85,8 @@ GiveUpOption = Annotated[
 ]
 
 
-class BotGroup(TyperGroup):
-    """Parses ``bot TABLE -- CMD`` and ``bot check -- CMD``: a first word that is not a subcommand is a table's name.
+class BotGroup(PlayGroup):
+    """Parses ``bot TABLE -- CMD`` and ``bot check -- CMD``.
 
     CMD is kept in the context's ``meta``, out of reach of option parsing.
     """
@@ -98,11 +97,9 @@ class BotGroup(TyperGroup):
             args, ctx.meta[_COMMAND] = args[:at], args[at + 1 :]
         elif len(args) > 1 and not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
             _command(ctx)  # without --, the program's options would cause misleading errors
-        if not args and _COMMAND not in ctx.meta:
-            args = ["--help"]
-        elif not args or args[0] not in {*self.commands, "-h", "--help"}:
-            args = ["play", *args]
-        return list(super().parse_args(ctx, args))
+        if not args and _COMMAND in ctx.meta:
+            args = ["play"]
+        return super().parse_args(ctx, args)
 
 
 app = application(cls=BotGroup, epilog=EPILOG)

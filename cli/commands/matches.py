@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.bots.crew import tidy
 from cli.exits import Failure
-from cli.front import JsonOption, YesOption, application, stands_alone
+from cli.front import JsonOption, NewFileOption, YesOption, application, check_new, stands_alone
 from cli.home import home_of
 from cli.output import complain, confirm, say
 from cli.render import command_line, counted, sentence, shown_path, stated
@@ -86,17 +85,7 @@ def list_matches(ctx: typer.Context, as_json: JsonOption = False) -> None:
 def save(
     ctx: typer.Context,
     match: MatchArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            dir_okay=False,
-            show_default=False,
-            help="Write to FILE, a new file.",
-        ),
-    ] = None,
+    out: NewFileOption = None,
 ) -> None:
     """Write the transcript of a match, finished or not.
 
@@ -108,10 +97,8 @@ def save(
         stored = archive.find(stored_matches, match, store.written_last)
         data = archive.transcript(store, stored)
         kept_at = archive.path_for(home, store, stored)
-    if out is not None and out.exists():
-        raise Failure(f"{shown_path(out)} exists already.", hint="Give a file that does not exist yet.")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise Failure(f"There is no folder {shown_path(out.parent)}.", hint="Create it first, or give another file.")
+    if out is not None:
+        check_new(out)
     name = archive.name_of(stored, stored_matches)
     path, words = (kept_at, (name, *home_words(home.path))) if out is None else (out, (out,))
     (write_own if out is None else write_whole)(path, data)

@@ -13,7 +13,7 @@ from cli.arena.retold_game import NoGameError, RetoldGame, UnreadableGameError, 
 from cli.commands.judging import named_transcript, read_transcript
 from cli.commands.verify import CODES, FileVerdict, describe, headline
 from cli.exits import ExitCode, Failure
-from cli.front import application
+from cli.front import NewFileOption, application, check_new
 from cli.output import complain, is_interactive, say
 from cli.render import command_line, escape, sentence, shown_path
 from cli.settings import Settings
@@ -130,12 +130,7 @@ def replay(
 def report(
     ctx: typer.Context,
     match: Annotated[str, typer.Argument(metavar="FILE|MATCH", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--out", metavar="FILE", dir_okay=False, show_default=False, help="Write to FILE, a new file."
-        ),
-    ] = None,
+    out: NewFileOption = None,
     game: GameOption = None,
 ) -> None:
     """Make a page that shows a match and verifies it in the browser.
@@ -147,10 +142,7 @@ def report(
 
     path, data, replayed = opened(match, ctx.ensure_object(Settings), as_json=False, game=game)
     target = out if out is not None else Path(f"{path.stem}{'' if game is None else f'-{game}'}.html")
-    if target.exists():
-        raise Failure(f"{shown_path(target)} exists already.", hint="Give a file that does not exist yet: -o FILE")
-    if not target.absolute().parent.is_dir():
-        raise Failure(f"There is no folder {shown_path(target.parent)}.", hint="Create it first, or give another file.")
+    check_new(target)
     judged = replayed.verdict
     verdict = f"UNSIGNED. {NOT_SIGNED}" if judged is None else f"{headline(judged)} {sentence(escape(judged.reason))}"
     write_whole(target, page(replayed, data, verdict).encode())
