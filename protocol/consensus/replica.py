@@ -355,7 +355,7 @@ class Replica:
     def messages(self) -> Iterator[Signed]:
         """Yield all messages, in an order that brings another replica to the same state."""
         yield from self._closed_with(0, self.history.position.root)
-        yield from self._behind_root()
+        yield from self._after_root()
         yield from self._later()
         yield from self._proofs()
         yield from self._beside()
@@ -366,9 +366,9 @@ class Replica:
         history, told = self.history, set[bytes]()
         for signed in chain(
             self._closed_with(step, history.position.step),
-            (signed for signed in self._behind_root() if signed.message.tip != history.position.tip),
+            (signed for signed in self._after_root() if signed.message.tip != history.position.tip),
             self._proofs(),
-            self._behind_root(),
+            self._after_root(),
             self._beside(),
             (vote.signed for vote in self.ballot.votes()),
             self._later(),  # perhaps the only copies, if their author has lost its own
@@ -382,7 +382,7 @@ class Replica:
             yield from position.entries.values()
             yield from position.certificate
 
-    def _behind_root(self) -> Iterator[Signed]:
+    def _after_root(self) -> Iterator[Signed]:
         for slots in self.ballot.branches.messages.values():
             for author in sorted(slots):
                 yield from slots[author]

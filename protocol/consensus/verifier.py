@@ -159,7 +159,7 @@ def _examine(data: bytes, kept: Collection[int] | None, mapped: Mapped, checked:
             examination.take(signed)
     except (MalformedTranscriptError, RejectedMessageError) as error:
         failure = error
-    if kept is not None and not kept and (steps := examination.steps_behind()):
+    if kept is not None and not kept and (steps := examination.steps_of_evidence()):
         return _examine(data, steps, mapped, examination.signatures)  # again, now that the steps to keep are known
     if failure is not None:
         return Examined(examination.altered(examination.complaint or f"{failure} (message {examination.signatures})"))
@@ -218,7 +218,7 @@ class _Examination:
         """Whether the file has messages or votes for a step besides those that closed it."""
         self._last: Signed | None = None
         """The last message of the history."""
-        self._behind: list[Signed] = []
+        self._evidence: list[Signed] = []
 
     def take(self, signed: Signed) -> None:
         """Read one message.
@@ -227,15 +227,15 @@ class _Examination:
         """
         history, before, steps = self.history, self.history.position, len(self.history.chain)
         given = len(history.held) + len(self._reading.votes) + 1
-        if not self._behind and self._continues(before, signed):
+        if not self._evidence and self._continues(before, signed):
             self.signatures += 1
             self._last = signed
             for after in history.chain[steps:]:
                 self._close(before, after, given)
                 before, given = after, 0  # a LOCK that nobody owes closes at once
             return
-        self._behind.append(signed)
-        if len(self._behind) > limits.EVIDENCE:
+        self._evidence.append(signed)
+        if len(self._evidence) > limits.EVIDENCE:
             raise RejectedMessageError("too many messages follow the history")
 
     def _close(self, before: Position, after: Position, given: int) -> None:
@@ -251,9 +251,9 @@ class _Examination:
         else:
             self._reading.drop_position(self._kept)
 
-    def steps_behind(self) -> frozenset[int]:
+    def steps_of_evidence(self) -> frozenset[int]:
         """Return the steps whose positions are needed to judge the messages after the history."""
-        return frozenset(step + each for step in (signed.message.step for signed in self._behind) for each in (0, 1))
+        return frozenset(step + each for step in (signed.message.step for signed in self._evidence) for each in (0, 1))
 
     def _continues(self, position: Position, signed: Signed) -> bool:
         """Add a message to the history, and return whether it fits there."""
@@ -301,16 +301,16 @@ class _Examination:
 
     def _prove(self) -> dict[int, MisconductError] | None:
         """Return the misconduct proven by the messages after the history, by author; None if one proves nothing."""
-        behind = self._behind
+        evidence = self._evidence
         proven: dict[int, MisconductError] = {}
-        if len({signed.id for signed in behind}) < len(behind):
+        if len({signed.id for signed in evidence}) < len(evidence):
             return None
         try:
-            behind = [self.history.check_signature(signed) for signed in behind]
+            evidence = [self.history.check_signature(signed) for signed in evidence]
         except RejectedMessageError:
             return None
         # These messages may include a copy of one in the history: next to a message that contradicts it, it is a proof.
-        for before, signed, after in zip([self._last, *behind], behind, [*behind[1:], None], strict=False):
+        for before, signed, after in zip([self._last, *evidence], evidence, [*evidence[1:], None], strict=False):
             error = self._hold_against(signed)
             reason = "" if before is None else contradiction(before, signed)
             if error is None and not reason and (after is None or not contradiction(signed, after)):
