@@ -23,7 +23,7 @@ _COMMAND = re.compile(rb"\x1b\][^\x07]*\x07")
 _FACE = re.compile(r"^(?:[‹<]?([1-6])(?: (?:wild|[A-Z][a-z]+))?[›>]?|Light|Grey|Neutral|Blue|Red|Dark)$")
 """What stands below a large die."""
 _IN_SHORT = re.compile(r"^ ?You((?: *[\[‹<]?[1-6][\]›>]?(?: ?[LGNBRD](?![a-z]))?)+) *$", re.MULTILINE)
-"""Dice with powers have the letter of their mote behind them."""
+"""Dice with powers have the letter of their mote after them."""
 
 
 class KeyPlayer(Terminal):

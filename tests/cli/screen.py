@@ -228,7 +228,7 @@ class Terminal(Program):
         self.wait_for(lambda: self.last_line() in texts, " or ".join(map(repr, texts)))
 
     def asks_for_move(self) -> bool:
-        """Tell whether the line with the cursor is the prompt for a move, and nothing behind it."""
+        """Tell whether the line with the cursor is the prompt for a move, and nothing after it."""
         return self.last_line().startswith("your turn") and self.last_line().endswith(">")
 
     def is_on_turn(self) -> bool:
@@ -244,14 +244,14 @@ class Terminal(Program):
         return self.written().count(OVER)
 
     def _turns(self) -> list[str]:
-        """Return what was written behind each announcement of a turn.
+        """Return what was written after each announcement of a turn.
 
         On the screen, one can be seen twice for a moment, while what stands around it is painted anew.
         """
         return self.written().split(TURN)[1:]
 
     def asked(self) -> str:
-        """Return what was written behind the last announcement of a turn."""
+        """Return what was written after the last announcement of a turn."""
         return self._turns()[-1]
 
     def answer(self, *lines: str) -> None:

@@ -204,7 +204,7 @@ TYPED: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "doctor": (("{text}", "--wait", "0", *LOCAL), ("{text}:1", "--wait", "0", *LOCAL), ("--wait", "0", *LOCAL)),
     "house-bot": (("{text}", "--name", "{text}"), ("{text}", "--rules", "{rules}")),
 }
-"""What is typed behind each command. ``{text}`` is the hostile text; the others are files with such a name."""
+"""What is typed after each command. ``{text}`` is the hostile text; the others are files with such a name."""
 
 
 PLAIN: Final = frozenset(

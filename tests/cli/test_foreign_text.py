@@ -156,10 +156,10 @@ DEEP = {
     "a table": "[" + ".".join("a" * 31_000) + "]",
     "tables in a list": "[[" + ".".join("a" * 31_000) + "]]",
     "an inline table": "x = {" + ".".join("a" * 31_000) + " = 1}",
-    "behind a text of several lines": 'x = {a = """\n""", ' + ".".join("a" * 31_000) + " = 1}",
-    "behind five quotes": 'x = {a = """y""""", ' + ".".join("a" * 31_000) + " = 1}",
-    "behind a literal text": "x = {a = '''\n'''', " + ".".join("a" * 31_000) + " = 1}",
-    "behind a comment": '# "\n' + ".".join("a" * 31_000) + " = 1",
+    "after a text of several lines": 'x = {a = """\n""", ' + ".".join("a" * 31_000) + " = 1}",
+    "after five quotes": 'x = {a = """y""""", ' + ".".join("a" * 31_000) + " = 1}",
+    "after a literal text": "x = {a = '''\n'''', " + ".".join("a" * 31_000) + " = 1}",
+    "after a comment": '# "\n' + ".".join("a" * 31_000) + " = 1",
 }
 
 

@@ -1,4 +1,4 @@
-"""The table of contents: help, versions, options before and behind, and what is not imported for them."""
+"""The table of contents: help, versions, options before and after, and what is not imported for them."""
 
 import ast
 import re
@@ -139,11 +139,11 @@ def test_every_command_gives_examples(here: Run, name: str) -> None:
 
 
 def test_the_shared_options_stand_before_and_behind_the_command(here: Run, tmp_path: Path) -> None:
-    before, behind, inherited = tmp_path / "before", tmp_path / "behind", tmp_path / "inherited"
+    before, after, inherited = tmp_path / "before", tmp_path / "after", tmp_path / "inherited"
     here("--home", str(before), "identity", "show")
-    here("identity", "show", "--home", str(behind), "--no-color")
+    here("identity", "show", "--home", str(after), "--no-color")
     here("identity", "show", P2PDICE_HOME=str(inherited))
-    assert [(home / "identity.key").is_file() for home in (before, behind, inherited)] == [True] * 3
+    assert [(home / "identity.key").is_file() for home in (before, after, inherited)] == [True] * 3
 
 
 def test_the_option_wins_over_the_variable_wherever_it_stands(here: Run, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the cells of the first table behind a heading, without its head."""
+    """Return the cells of the first table after a heading, without its head."""
     table = GUIDE.partition(heading)[2].partition("\n| ")[2].partition("\n\n")[0]
     return [re.split(r" \| ", line.strip("| ")) for line in table.splitlines()[2:]]
 

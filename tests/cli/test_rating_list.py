@@ -67,7 +67,7 @@ def listed(*paths: Path, rules: Sequence[str] = (), sizes: Sequence[int] = ()) -
 
 
 def key(ratings: list[ListedRating]) -> set[str]:
-    """Return what is behind the names in a rating list."""
+    """Return what follows the names in a rating list."""
     texts = [each.bot.text for each in ratings]
     return set(name_key(texts, unique_names(texts), [each.bot.origin for each in ratings]))
 

@@ -54,7 +54,7 @@ def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(termin
     player.resize(80, 24)
     player.wait_for(player.is_over, "the end card")
     player.until_display("match over", "again", "quit")
-    player.type("q\r")  # the ghost behind the cursor is taken
+    player.type("q\r")  # the ghost after the cursor is taken
     assert player.end() == ExitCode.DONE
     assert player.is_sane()
     assert b"\x1b[?1049h" in player.raw

@@ -278,7 +278,7 @@ BOMBS: dict[str, tuple[bytes, bytes]] = {
     "a genesis that is one wide array": (HEADER + b"\xc6" + MANY.to_bytes(4, "big") + b"\xdd\3\0\0\0", b"\x01"),
     "a genesis that claims to be longer than the file": (HEADER + b"\xc6\xff\xff\xff\xff", b"\x91"),
 }
-"""What a file begins with, and what stands behind that over and over again."""
+"""What a file begins with, and what stands after that over and over again."""
 MEASURED = """
 import sys
 from pathlib import Path
@@ -327,7 +327,7 @@ def test_garbage_takes_little_more_memory_than_it_has_bytes(tmp_path: Path, name
     ],
 )
 def test_a_match_takes_little_more_memory_than_its_transcript_has_bytes(tmp_path: Path, size: int) -> None:
-    """Every round goes through all possible bids. A message behind it that proves nothing takes no more memory."""
+    """Every round goes through all possible bids. A message after it that proves nothing takes no more memory."""
     path = tmp_path / "marathon"
     with path.open("wb") as file:
         for piece in marathon(10):

@@ -93,7 +93,7 @@ CHAINS: Final[dict[str, Callable[[int], list[bytes]]]] = {
 
 
 def show(context: ssl.SSLContext, key: Ed25519PrivateKey, chain: list[bytes]) -> ssl.SSLContext:
-    """Let ``context`` show the certificate that a node with this key shows, and a chain behind it."""
+    """Let ``context`` show the certificate that a node with this key shows, and a chain after it."""
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     pem += issue(key.public_key()).public_bytes(Encoding.PEM)
     for each in chain:

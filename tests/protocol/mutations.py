@@ -63,7 +63,7 @@ class FairMatch:
     """Encodings of messages of another match."""
 
     def step(self, place: int) -> int:
-        """Return the step of a message, that which a vote closes, or the last one behind them all."""
+        """Return the step of a message, that which a vote closes, or the last one after them all."""
         return step_of(self.messages[place].message) if place < len(self.messages) else max(self.histories)
 
     def position(self, place: int) -> Position:
@@ -213,7 +213,7 @@ def dropped(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def _soon(played: FairMatch, place: int, rng: Random) -> int:
-    """Return an index behind a message: not too far, as the verifier gets there message by message."""
+    """Return an index after a message: not too far, as the verifier gets there message by message."""
     return rng.randrange(place, min(place + 8, len(played.messages))) + 1
 
 
@@ -338,7 +338,7 @@ def more_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def unnamed(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A message of who was voted absent, in its place among those of the step, and behind the votes."""
+    """A message of who was voted absent, in its place among those of the step, and after the votes."""
     position, number = played.position(place), played.step(place)
     first, end = played.starts[number], played.starts[number + 1]
     given = [each.message.author for each in played.messages[first:end] if each.message.kind not in VOTES]
@@ -360,7 +360,7 @@ def early_receipts(played: FairMatch, place: int, rng: Random) -> Iterator[bytes
 
 
 def more_than_proofs(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A proof of misconduct with something behind it that is none: the rest of the match, or anything at all."""
+    """A proof of misconduct with something after it that is none: the rest of the match, or anything at all."""
     message = played.messages[place].message
     if message.kind in VOTES:
         return
@@ -522,7 +522,7 @@ def wrong_counts(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
 
 
 def contradictions(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A second message for one slot, beside the first and anywhere behind it; then perhaps the first once more."""
+    """A second message for one slot, beside the first and anywhere after it; then perhaps the first once more."""
     message = played.messages[place].message
     if message.kind in VOTES:
         return  # a vote against a vote: see proofs
@@ -660,7 +660,7 @@ def stakes_above_funds(played: FairMatch, place: int, rng: Random) -> Iterator[t
 
 
 def votes_against_closes(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A vote behind the history against what its author has voted to close a step with."""
+    """A vote after the history against what its author has voted to close a step with."""
     message = played.messages[place].message
     if message.kind is not Kind.CLOSE:
         return
@@ -730,12 +730,12 @@ def proofs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
         author = parse_signed(*cast("tuple[bytes, bytes]", decode(first))).message.author
         yield _proof(played, first, second), author
         yield _proof(played, second, first), author
-        behind = second if first in played.encodings else first + second
-        yield played.data + behind, author
+        evidence = second if first in played.encodings else first + second
+        yield played.data + evidence, author
         yield played.data + second + first, author  # the first one perhaps a second time
         place = rng.randrange(len(played.messages))
-        behind = second if first in played.encodings[:place] else first + second
-        yield played.data[: len(played.data) - len(played.rest(place))] + behind, author
+        evidence = second if first in played.encodings[:place] else first + second
+        yield played.data[: len(played.data) - len(played.rest(place))] + evidence, author
 
 
 def altered_proofs(played: FairMatch, rng: Random) -> Iterator[bytes]:
@@ -745,13 +745,13 @@ def altered_proofs(played: FairMatch, rng: Random) -> Iterator[bytes]:
         for messages in ((), (first,), (first, first), (first, second, second), (first, second, b"\0")):
             yield _proof(played, *messages)
         yield _proof(played, first, encode((wire[0], bytes(64))))
-        behind = second if first in played.encodings else first + second
+        evidence = second if first in played.encodings else first + second
         twice = (first + second) * 2
-        for after in (behind + played.foreign[0], twice, behind[:-1], encode((wire[0], bytes(64))) + behind):
+        for after in (evidence + played.foreign[0], twice, evidence[:-1], encode((wire[0], bytes(64))) + evidence):
             for place in (len(played.messages), rng.randrange(len(played.messages))):
                 if first not in played.encodings[place:] or after.startswith(first):
                     yield played.data[: len(played.data) - len(played.rest(place))] + after
-        yield played.data + behind * limits.EVIDENCE + behind
+        yield played.data + evidence * limits.EVIDENCE + evidence
         yield _proof(played, first, encode_loosely(rng, wire))
         whole = _proof(played, first, second)
         yield whole[: rng.randrange(len(whole))]

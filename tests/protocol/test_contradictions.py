@@ -149,7 +149,7 @@ def _take_back(node: Node, step: Position, author: int) -> None:
 
 
 def _switch_to(node: Node, step: Position, author: int) -> None:
-    """Others have gone through the step and completed a LOCK behind it."""
+    """Others have gone through the step and completed a LOCK after it."""
     other = Node(step.step)
     other.fill()
     _lock(other, step, author)
@@ -267,7 +267,7 @@ def blames(verdict: Verdict, nickname: str) -> bool:
 
 
 def test_messages_of_a_branch_that_is_not_followed_are_compared_too() -> None:
-    """One player has signed two bids. Behind the one that is followed here there are more; behind the other a third
+    """One player has signed two bids. After the one that is followed here there are more; after the other a third
     player contradicts themselves."""
     step = target("MOVE")
     (cheat,) = step.owed
@@ -291,7 +291,7 @@ def test_messages_of_a_branch_that_is_not_followed_are_compared_too() -> None:
 def test_a_branch_with_one_signature_behind_it_is_followed_in_whatever_order_its_messages_come(
     order: tuple[int, ...],
 ) -> None:
-    """If they came last, two players once stayed on two branches, each the only one who had signed behind theirs."""
+    """If they came last, two players once stayed on two branches, each the only one who had signed after theirs."""
     step = target("MOVE")
     (cheat,) = step.owed
     node, other = Node(step.step), Node(step.step)
@@ -299,10 +299,10 @@ def test_a_branch_with_one_signature_behind_it_is_followed_in_whatever_order_its
     first, second = (said(step, cheat, Kind.MOVE, f"{int(quantity) + more}x{face}") for more in (0, 5))
     other.give(second)
     (author,) = other.position.owed
-    behind = said(other.position, author, Kind.MOVE, "liar")
+    after = said(other.position, author, Kind.MOVE, "liar")
     for each in order:
-        node.give((first, second, behind)[each])
-    other.give(behind)
+        node.give((first, second, after)[each])
+    other.give(after)
     assert node.position.tip == other.position.tip
 
 
@@ -342,7 +342,7 @@ def test_a_third_message_closes_a_step_that_others_have_closed_with_it() -> None
 
 
 def test_a_restarted_node_follows_the_third_message_with_which_it_had_closed_a_step() -> None:
-    """What showed that the message was needed is stored behind it, or not at all."""
+    """What showed that the message was needed is stored after it, or not at all."""
     step = target("COMMIT")
     author = step.owed[-1]
     node, restarted = Node(step.step), Node(step.step)
@@ -399,7 +399,7 @@ def test_two_ends_contradict_each_other_wherever_they_stand() -> None:
     assert "in the same place" not in told
 
 
-@pytest.mark.parametrize(("early", "late"), [(0, 0), (0, 1), (1, 1)], ids=["before", "before and behind", "behind"])
+@pytest.mark.parametrize(("early", "late"), [(0, 0), (0, 1), (1, 1)], ids=["before", "before and after", "after"])
 @cached_checks()
 def test_two_results_are_a_proof_before_and_behind_the_end(early: int, late: int) -> None:
     short = World(PRESETS["classic"].with_options({"dice": "1"}), 3, seed=1)

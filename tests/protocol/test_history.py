@@ -196,7 +196,7 @@ def test_what_follows_a_lock_does_not_depend_on_who_has_signed_it() -> None:
 
 
 def test_each_root_has_one_ballot() -> None:
-    """The root is behind the last closed LOCK, or behind the last decision after it."""
+    """The root follows the last closed LOCK, or the last decision after it."""
     root = 0
     for before, after in itertools.pairwise(CHAIN):
         root = after.step if before.kind is Kind.LOCK else root

@@ -278,7 +278,7 @@ def test_a_key_file_is_read_only_up_to_the_longest_key(tmp_path: Path, monkeypat
         return load(data, password)
 
     monkeypatch.setattr(keys, "load_pem_private_key", load_and_measure)
-    with suppress(KeyFileError):  # libraries differ in whether something may stand behind a key
+    with suppress(KeyFileError):  # libraries differ in whether something may stand after a key
         Identity.load_or_create(tmp_path)
     assert read == [KEY_FILE_BYTES]
 

@@ -441,7 +441,7 @@ def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out()
 
 @pytest.mark.parametrize(("later", "signs_anew"), [(0, False), (1, True)])
 def test_a_message_of_ones_own_that_fits_no_rule_stops_nobody(later: int, signs_anew: bool) -> None:
-    """Whoever else has the match key can sign for the step behind the open one: an illegal move, or a wrong number."""
+    """Whoever else has the match key can sign for the step after the open one: an illegal move, or a wrong number."""
     world = World(CLASSIC, 3, seed=5)
     histories = [machine.match.history for machine in world.machines]
     while len({history.position.tip for history in histories}) > 1 or histories[0].position.purpose is not Purpose.TURN:

@@ -85,7 +85,7 @@ def expect(played: FairMatch, place: int, rest: bytes, culprit: str | None, rng:
     verdicts = {Judgement.MISCONDUCT} if culprit else {Judgement.ALTERED, Judgement.INCOMPLETE}
     assert verdict.verdict in verdicts, (name, place, verdict)
     assert verdict.culprit == culprit, (name, place, verdict)
-    # A proof behind the end of a match leaves its result standing.
+    # A proof after the end of a match leaves its result standing.
     assert culprit or not verdict.winners
     if not rng.randrange(WHOLE):
         whole = judge_whole(played, place, rest)

@@ -120,7 +120,7 @@ def test_told_from_any_round_on_it_is_the_end_of_the_whole_story(name: str) -> N
     for seat in (None, 1):
         whole = list(replay.tell(seat))
         assert [moment.step for moment in whole] == sorted(moment.step for moment in whole)
-        assert whole[-1].step == replay.last_step - 1  # behind it is the LOCK of the ending, which tells nothing
+        assert whole[-1].step == replay.last_step - 1  # after it is the LOCK of the ending, which tells nothing
         for number, step in enumerate(replay.rounds, 1):
             rest = list(replay.tell(seat, step))
             assert rest == whole[-len(rest) :]

@@ -270,7 +270,7 @@ def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
 
 
 def test_a_transcript_without_its_proof_is_unproven() -> None:
-    """Whoever passes a transcript on can keep back what stands behind its end; a proof is a file of its own, too."""
+    """Whoever passes a transcript on can keep back what stands after its end; a proof is a file of its own, too."""
     cheated = World(CLASSIC, 3, seed=7, patience=Patience(5, 5))
     cheat = cheated.first_turn()
     cheated.call_nothing(cheat)
@@ -296,7 +296,7 @@ def test_a_match_made_with_the_keys_of_all_seats_is_judged_fair() -> None:
 def test_messages_behind_a_proof_are_refused_unless_they_are_proofs_too(
     world: World, fair: bytes, stranger: bytes
 ) -> None:
-    """In the middle of a match and behind its end alike."""
+    """In the middle of a match and after its end alike."""
     genesis, messages = parts(fair)
     moves = [place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE]
     author = messages[moves[0]].message.author
@@ -309,9 +309,9 @@ def test_messages_behind_a_proof_are_refused_unless_they_are_proofs_too(
         assert (proven.verdict, proven.step) == ("misconduct", others[0].message.step)
         assert proven.culprit_fingerprint == fingerprint(world.genesis.roster[author].join.identity)
         assert len(proven.reason.split("; ")) == len({each.message.author for each in others})
-        for behind in ([*others, junk], [others[0], messages[0]], [others[0], others[0]], [junk, others[0]]):
-            verdict = verify(assemble(genesis, [*history, *behind]))
-            assert (verdict.verdict, verdict.culprit) == ("altered", None), behind
+        for evidence in ([*others, junk], [others[0], messages[0]], [others[0], others[0]], [junk, others[0]]):
+            verdict = verify(assemble(genesis, [*history, *evidence]))
+            assert (verdict.verdict, verdict.culprit) == ("altered", None), evidence
         for data in (b"\0", b"\x92\xc4", bytes(100)):
             assert verify(assemble(genesis, [*history, others[0]]) + data).verdict == "altered"
 
@@ -323,8 +323,8 @@ def test_an_unproven_message_beside_a_proof_is_not_tolerated(world: World, fair:
     move = next(signed for signed in messages if signed.message.kind is Kind.MOVE)
     proof = resigned(world, move.message, kind=Kind.RESIGN, body=())
     unproven = resigned(world, move.message, tip=bytes(32))
-    behind = [unproven, proof] if is_first else [proof, unproven]
-    assert verify(assemble(genesis, [*messages, *behind])).verdict == "altered"
+    evidence = [unproven, proof] if is_first else [proof, unproven]
+    assert verify(assemble(genesis, [*messages, *evidence])).verdict == "altered"
 
 
 def test_a_result_before_the_end_blames_nobody(world: World, fair: bytes) -> None:
@@ -352,11 +352,11 @@ def test_a_lock_stands_by_its_messages_or_by_votes_and_not_by_some_of_both(world
         resigned(world, root._replace(author=author), kind=Kind.CLOSE, body=(0, value))
         for author in position.base[: position.majority]
     ]
-    behind = messages[place + len(position.owed) :]
-    assert verify(assemble(genesis, [*messages[:place], *votes, *behind])).verdict == "fair"
+    rest = messages[place + len(position.owed) :]
+    assert verify(assemble(genesis, [*messages[:place], *votes, *rest])).verdict == "fair"
     assert verify(assemble(genesis, [*messages[:place], votes[0]])).verdict == "incomplete"
     assert verify(assemble(genesis, [*messages[: place + 1], votes[0]])).verdict == "altered"
-    assert verify(assemble(genesis, [*messages[: place + 1], *votes, *behind])).verdict == "altered"
+    assert verify(assemble(genesis, [*messages[: place + 1], *votes, *rest])).verdict == "altered"
 
 
 def test_a_match_is_over_and_has_a_winner_when_its_last_lock_is_closed(fair: bytes) -> None:

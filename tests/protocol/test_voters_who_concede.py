@@ -45,7 +45,7 @@ def vote_alone(world: World, me: int) -> int:
 
 
 def assert_conceded(world: World, me: int, root: int) -> None:
-    """Assert that all have come to one end, and that a player resigned once, behind a later root than this."""
+    """Assert that all have come to one end, and that a player resigned once, after a later root than this."""
     assert len({machine.match.history.position.tip for machine in world.machines}) == 1
     assert {verify(machine.transcript).verdict for machine in world.machines} == {"fair"}
     history = world.machines[me].match.history

@@ -27,7 +27,7 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
 
 def until_out(world: World, count: int) -> set[int]:
-    """Play until so many are out of the game and all know the LOCK behind that; return who they are."""
+    """Play until so many are out of the game and all know the LOCK after that; return who they are."""
     while True:
         playing = {author for machine in world.machines for author in machine.match.history.position.players}
         if len(world.machines) - len(playing) >= count:

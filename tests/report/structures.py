@@ -791,10 +791,10 @@ def _vote(rng: Random, kind: Kind, number: int, value: Value) -> Value:
 
 
 def contradictions_in_files() -> Iterator[tuple[bytes, str]]:
-    """Yield a match up to some place with two messages of one player behind it that contradict each other, and the
+    """Yield a match up to some place with two messages of one player after it that contradict each other, and the
     player's nickname: every such pair of :func:`_sayings`, in both orders.
 
-    The places are the step behind a root, a joint step and a LOCK further on, and the end. There the root's step is
+    The places are the step after a root, a joint step and a LOCK further on, and the end. There the root's step is
     closed already.
     """
     played = _played("votes")

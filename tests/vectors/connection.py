@@ -136,7 +136,7 @@ def printed() -> str:
     )
     versions = b"".join(bytes((len(each),)) + each.encode() for each in ALPN)
     lines = [
-        *_block("TLS: ALPN", "What the guest offers, each name behind its length. The host takes the first.", versions),
+        *_block("TLS: ALPN", "What the guest offers, each name after its length. The host takes the first.", versions),
         *_block("TLS: authority", "The certificate under which both were issued. It need not be sent.", authority),
         *_block("TLS: host", "Its certificate.", host),
         *_block("TLS: guest", "Its certificate.", guest),

@@ -85,9 +85,9 @@ class Scribe:
             self.until(Purpose.TURN, Kind.MOVE)
             self.close(move)
 
-    def transcript(self, *behind: Signed) -> bytes:
-        """Return the file, with messages behind the history."""
-        return self._file(TRANSCRIPT_TAG, (*self._written, *behind))
+    def transcript(self, *evidence: Signed) -> bytes:
+        """Return the file, with messages after the history."""
+        return self._file(TRANSCRIPT_TAG, (*self._written, *evidence))
 
     def proof(self, one: Signed, other: Signed) -> bytes:
         """Return two messages that contradict each other as a file."""

@@ -56,7 +56,7 @@ def steps(size: tuple[int, int], theme: Theme = Theme()) -> Steps:  # noqa: B008
 
 
 def bubble(shown: str) -> str:
-    """Return what stands behind the bar."""
+    """Return what stands after the bar."""
     return " ".join(part for row in shown.split("\n") if (part := row.partition("▎")[2].strip()))
 
 

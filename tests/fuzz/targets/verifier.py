@@ -106,7 +106,7 @@ def mutate(rng: Random, data: bytes) -> bytes:
 
 
 def arrays(data: bytes) -> list[bytes]:
-    """Return the encodings that stand one behind the other; what comes after them is one more."""
+    """Return the encodings that stand one after the other; what comes after them is one more."""
     unpacker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
     unpacker.feed(data)
     ends = [0]
