@@ -98,7 +98,7 @@ class History:
     @property
     def root(self) -> Position:
         """The position after the last final step."""
-        return self.chain[self.position.root]
+        return self.chain[self.position.root_step]
 
     def follow(self, line: Sequence[Position], held: Mapping[int, Signed]) -> int | None:
         """Continue from the root along these positions instead of the current ones.

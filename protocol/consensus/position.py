@@ -100,7 +100,7 @@ class Position(NamedTuple):
     """The witnesses whose signatures were carried since the last closed LOCK. They will be in the next base."""
     locks: tuple[Lock, ...] = ()
     """The last two closed LOCKs, oldest first. Later messages carry witnesses' signatures under the older."""
-    root: int = 0
+    root_step: int = 0
     """The first step that is not final: the one after the last closed LOCK or decision."""
     root_tip: bytes = b""
     """The tip before that step, which votes name as their root."""

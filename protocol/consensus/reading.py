@@ -101,7 +101,7 @@ class Reading:
             raise RejectedMessageError("a vote on a step that takes none")
         vote = read_vote(self.history.check_signature(signed))
         value, is_lock = vote.value, position.kind is Kind.LOCK
-        is_here = (message.step, message.tip) == (position.root, position.root_tip)
+        is_here = (message.step, message.tip) == (position.root_step, position.root_tip)
         if not is_here or value is None or value[:2] != (position.step, position.tip):
             raise RejectedMessageError("a vote on another history, or on another step")
         if isinstance(value.entries, bytes) is not is_lock or (is_lock and self.history.held):

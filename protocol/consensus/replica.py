@@ -354,7 +354,7 @@ class Replica:
 
     def messages(self) -> Iterator[Signed]:
         """Yield all messages, in an order that brings another replica to the same state."""
-        yield from self._closed_with(0, self.history.position.root)
+        yield from self._closed_with(0, self.history.position.root_step)
         yield from self._after_root()
         yield from self._later()
         yield from self._proofs()

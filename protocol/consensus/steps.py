@@ -89,7 +89,7 @@ def advance(
         place_in_script=place,
         kind=due,
         owed=RULES[due].owed(state, position.seats, position.players) if due is not None else (),
-        root=step if is_final else before.root,
+        root_step=step if is_final else before.root_step,
         root_tip=tip if is_final else before.root_tip,
         committed=committed,
         committed_ahead=ahead,

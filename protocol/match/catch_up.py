@@ -173,7 +173,7 @@ class CatchUp:
         history, position = self._history, self._history.position
         if theirs.step > position.step:
             return True
-        if theirs.step < position.root:
+        if theirs.step < position.root_step:
             return False
         if theirs.tip != history.chain[theirs.step].tip:
             return True
@@ -238,10 +238,10 @@ class CatchUp:
             return shown
         history, step = self._history, need.step
         if step > history.position.step:
-            step = history.position.root  # the asker is ahead: it may lack votes, but no closed step
+            step = history.position.root_step  # the asker is ahead: it may lack votes, but no closed step
         elif history.chain[step].tip != need.tip:
             # The asker has another history. If that diverged before our root, only the whole history shows the culprit.
-            step = history.position.root if step > history.position.root else 0
+            step = history.position.root_step if step > history.position.root_step else 0
         if len(self._lists) >= limits.ASKERS and asker not in self._lists:
             del self._lists[next(iter(self._lists))]
         return list(self._replica.shown(step))

@@ -51,7 +51,7 @@ def vote(match: Match, number: int, tip: bytes = b"", polka_round: int = -1) -> 
     """
     place = match.history.position
     value = (place.step, place.tip, place.lock or (b"",) * len(place.owed))
-    return say(match, place.root, tip or place.root_tip, Kind.ABSENT, (number, value, polka_round))
+    return say(match, place.root_step, tip or place.root_tip, Kind.ABSENT, (number, value, polka_round))
 
 
 def say(match: Match, step: int, tip: bytes, kind: Kind, body: Value) -> Signed:

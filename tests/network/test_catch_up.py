@@ -77,7 +77,7 @@ def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> No
     for signed in [*history, said[liar], other, *said.values()]:
         onlooker.handle(Received(signed.message.author, signed), 100.0)
     assert onlooker.history.position.step == step
-    while source.history.position.root <= step:
+    while source.history.position.root_step <= step:
         assert world.step()
     for answer in source.handle(FrameReceived(1, need), world.now):
         if isinstance(answer, Send) and isinstance(answer.frame, Page):
@@ -142,7 +142,7 @@ def in_a_round(world: World, steps: int) -> None:
         assert world.step()
         positions = [machine.match.history.position for machine in world.machines]
         assert positions[0].purpose is not Purpose.END
-        is_long = positions[0].step + 1 >= positions[0].root + steps
+        is_long = positions[0].step + 1 >= positions[0].root_step + steps
         if is_long and positions[0].purpose is Purpose.TURN and len({position.tip for position in positions}) == 1:
             return
 
@@ -234,7 +234,7 @@ def test_an_answer_goes_on_from_what_the_asker_has() -> None:
         (page,) = [each.frame for each in effects if isinstance(each, Send) and isinstance(each.frame, Page)]
         return parse_signed(*page.messages[0]).message.step
 
-    earlier, root = sorted({place.root for place in history.chain})[-2:]
+    earlier, root = sorted({place.root_step for place in history.chain})[-2:]
     assert earlier > 0
     for step in (earlier, root, history.position.step - 1):
         assert first(step, history.chain[step].tip) == step
@@ -281,7 +281,7 @@ def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
     shown: list[Signed] = []
     cursor, now = 0, world.now + 100
     while not shown or cursor:
-        need = Need(history.match, history.position.root, history.position.root_tip, cursor)
+        need = Need(history.match, history.position.root_step, history.position.root_tip, cursor)
         (page,) = [
             effect.frame
             for effect in match.handle(FrameReceived(1, need), now)
@@ -292,7 +292,7 @@ def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
         cursor, now = page.cursor, now + 1
     is_vote = [signed.message.kind in VOTES for signed in shown]
     assert is_vote == sorted(is_vote)
-    missing = [signed for place in history.chain[history.position.root + 1 :] for signed in place.entries.values()]
+    missing = [signed for place in history.chain[history.position.root_step + 1 :] for signed in place.entries.values()]
     assert [signed.id for signed in shown[: len(missing)]] == [signed.id for signed in missing]
     assert len(shown) == len({signed.id for signed in shown})
 
@@ -311,7 +311,7 @@ def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is
         number += 1
         if is_voting:
             body = (number, (place.step, place.tip, (b"",) * len(place.owed)), -1)
-            return sign(Message(match.history.match, place.root, place.root_tip, 3, Kind.ABSENT, body), key).wire
+            return sign(Message(match.history.match, place.root_step, place.root_tip, 3, Kind.ABSENT, body), key).wire
         tip = number.to_bytes(32, "big")
         return sign(Message(match.history.match, place.step, tip, 3, Kind.LOCK, bytes(32)), key).wire
 

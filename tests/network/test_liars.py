@@ -43,7 +43,7 @@ def signed(player: Player, place: Position, kind: Kind, body: Value) -> Signed:
     """Return any message for a step, or vote on its root, signed with a player's keys."""
     match = match_of(player)
     assert match.me is not None
-    step, tip = (place.root, place.root_tip) if kind in VOTES else (place.step, place.tip)
+    step, tip = (place.root_step, place.root_tip) if kind in VOTES else (place.step, place.tip)
     return sign(Message(match.history.match, step, tip, match.me, kind, body), match.signer.key)
 
 
@@ -96,7 +96,7 @@ def after_bids(count: int) -> Callable[[State], bool]:
 
 def steps(player: Player) -> list[Position]:
     """Return the steps from the root to the open one."""
-    return list(match_of(player).history.chain[place_of(player).root :])
+    return list(match_of(player).history.chain[place_of(player).root_step :])
 
 
 def vote(liar: Player, place: Position, number: int, kind: Kind = Kind.ABSENT) -> Signed:

@@ -332,7 +332,7 @@ def more_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
         ids = {each.message.author: each.id for each in step if each.message.kind not in VOTES}
         entries: Value = tuple(ids.get(author, b"") for author in position.owed)
         value = (number, position.tip, position.lock or entries)
-        root = message._replace(step=position.root, tip=position.root_tip, kind=Kind.CLOSE, body=(0, value))
+        root = message._replace(step=position.root_step, tip=position.root_tip, kind=Kind.CLOSE, body=(0, value))
         for author in position.base:
             yield played.sign(root, author=author) + played.rest(place)
 

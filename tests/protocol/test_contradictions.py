@@ -72,7 +72,7 @@ class Node:
 def said(position: Position, author: int, kind: int, body: Value) -> Signed:
     """Return a message for the step of a position, or a vote on its root."""
     match = world().machines[0].match.history.match
-    step, tip = (position.root, position.root_tip) if kind in VOTES else (position.step, position.tip)
+    step, tip = (position.root_step, position.root_tip) if kind in VOTES else (position.step, position.tip)
     return sign(Message(match, step, tip, author, kind, body), MatchKey(world().seeds[author]))
 
 
@@ -368,7 +368,7 @@ def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> 
         place = step._replace(step=each % step.step, tip=bytes((each,)) * 32)
         node.give(said(place, author, Kind.RESIGN, ()))
         vote = (0, (step.step, step.tip, (b"",)), -1)
-        node.give(said(place._replace(root=each % 3, root_tip=place.tip), author, Kind.ABSENT, vote))
+        node.give(said(place._replace(root_step=each % 3, root_tip=place.tip), author, Kind.ABSENT, vote))
     assert len(node.replica._aside) == 2
     assert not node.replica.proven
 

@@ -200,13 +200,13 @@ def test_each_root_has_one_ballot() -> None:
     root = 0
     for before, after in itertools.pairwise(CHAIN):
         root = after.step if before.kind is Kind.LOCK else root
-        assert (after.root, after.root_tip) == (root, CHAIN[root].tip)
+        assert (after.root_step, after.root_tip) == (root, CHAIN[root].tip)
     history = record_at(at(Purpose.TURN, Kind.MOVE))
     voters = [each for each in history.position.base if each not in history.position.owed]
     reading = Reading(history)
     for voter in voters:
         reading.add(votes_to_close(history, voter, KEYS[voter]))
-    assert (history.position.root, history.position.root_tip) == (history.position.step, history.position.tip)
+    assert (history.position.root_step, history.position.root_tip) == (history.position.step, history.position.tip)
 
 
 def finish(history: History) -> History:

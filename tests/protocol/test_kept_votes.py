@@ -36,7 +36,7 @@ def in_a_round(patience: Patience = UNHURRIED) -> World:
         assert world.step()
         positions = [machine.match.history.position for machine in world.machines]
         tips = {position.tip for position in positions}
-        if len(tips) == 1 and positions[0].purpose is Purpose.TURN and positions[0].step > positions[0].root + 4:
+        if len(tips) == 1 and positions[0].purpose is Purpose.TURN and positions[0].step > positions[0].root_step + 4:
             return world
 
 
@@ -54,7 +54,7 @@ def flood(world: World, count: int) -> Iterator[Signed]:
     position = world.machines[0].match.history.position
     said: list[Signed] = []
     for number in range(count):
-        step = position.root + number % (position.step + 1 - position.root)
+        step = position.root_step + number % (position.step + 1 - position.root_step)
         if number % 2 and len(said) > 40:
             yield said[number * 7919 % len(said)]
         else:
@@ -82,7 +82,7 @@ def test_the_store_grows_with_the_match_and_not_with_the_votes_of_a_liar(seconds
 def test_a_third_vote_of_a_round_is_no_news_and_a_known_one_is_not_even_checked() -> None:
     world = in_a_round()
     replica: Replica = world.machines[0].match.replica
-    root = replica.history.position.root
+    root = replica.history.position.root_step
     votes = [vote(world, 0, root + each)._replace(checked=False) for each in range(4)]
     assert [replica.take(signed) for signed in votes[:2]] == [Outcome.ADDED] * 2
     assert replica.proven.keys() == {LIAR}
@@ -226,14 +226,14 @@ def test_a_voter_who_gives_up_does_so_behind_the_decision() -> None:
     disk = world.machines[me].disk
     while not any((each.message.kind, each.message.author) == (Kind.ABSENT, me) for each in disk):
         assert world.step()
-    root = world.machines[me].match.history.position.root
+    root = world.machines[me].match.history.position.root_step
     world.feed(me, Conceded())
     world.run()
     resigned = [signed for signed in stored(world.machines[me]) if signed.message.kind is Kind.RESIGN]
     assert [signed.message.author for signed in resigned] == [me]
     history = world.machines[me].match.history
     assert history.position.left == tuple(sorted((silent, me)))
-    assert history.chain[resigned[0].message.step].root > root
+    assert history.chain[resigned[0].message.step].root_step > root
     assert all(not machine.match.replica.proven for machine in world.machines)
 
 

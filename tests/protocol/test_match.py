@@ -218,7 +218,9 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
     world.cut(1, 4)
     relay, victim, liar = 0, 1, 2
     match = world.machines[relay].match
-    while not (match.relay.unreached.get(victim) and match.history.position.step > match.history.position.root + 1):
+    while not (
+        match.relay.unreached.get(victim) and match.history.position.step > match.history.position.root_step + 1
+    ):
         assert world.step()
     history = match.history
     root, place = history.root, history.position

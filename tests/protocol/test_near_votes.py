@@ -32,7 +32,7 @@ class Near:
 
     def _is_on_turn(self) -> bool:
         positions = [machine.match.history.position for machine in self.world.machines]
-        is_late = positions[0].purpose is Purpose.TURN and positions[0].step > positions[0].root
+        is_late = positions[0].purpose is Purpose.TURN and positions[0].step > positions[0].root_step
         return is_late and len({position.tip for position in positions}) == 1
 
     def say(self) -> None:

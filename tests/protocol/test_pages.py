@@ -35,7 +35,7 @@ class Parted:
         self.parting = history.position.step
         self.others = until(history, self.parting)
         (self.cheat,) = history.position.owed
-        rolled = history.chain[history.position.root + 1 :]
+        rolled = history.chain[history.position.root_step + 1 :]
         self.rolled = [signed for each in rolled for signed in each.entries.values()]
         assert history.position.state is not None
         bids = view(history.position.state, history.position.seats.index(self.cheat), ()).legal[:3]

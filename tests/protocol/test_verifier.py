@@ -346,7 +346,7 @@ def test_a_lock_stands_by_its_messages_or_by_votes_and_not_by_some_of_both(world
     for signed in messages[:place]:
         add(history, signed)
     position = history.position
-    root = messages[place].message._replace(step=position.root, tip=position.root_tip)
+    root = messages[place].message._replace(step=position.root_step, tip=position.root_tip)
     value = (position.step, position.tip, position.lock)
     votes = [
         resigned(world, root._replace(author=author), kind=Kind.CLOSE, body=(0, value))
@@ -375,7 +375,7 @@ def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world:
     history = History(genesis)
     for signed in messages[:place]:
         add(history, signed)
-    root = move._replace(step=history.position.root, tip=history.position.root_tip)
+    root = move._replace(step=history.position.root_step, tip=history.position.root_tip)
     value = (move.step, move.tip, (b"",))
     voter = next(author for author in history.position.base if author not in history.position.owed)
     bodies = ((0, each, -1) for each in (value, (move.step, bytes(32), (b"",))))
@@ -398,7 +398,7 @@ def test_a_vote_that_contradicts_another_is_a_proof_even_with_a_third_between_th
     for signed in messages[:place]:
         add(history, signed)
     position = history.position
-    root = messages[place].message._replace(step=position.root, tip=position.root_tip)
+    root = messages[place].message._replace(step=position.root_step, tip=position.root_tip)
     one, other = ((position.step, position.tip, (filled, b"", b"")) for filled in (b"", messages[place].id))
     absents = [resigned(world, root._replace(author=author), kind=Kind.ABSENT, body=(2, one, -1)) for author in (0, 1)]
     kind, body = (Kind.CLOSE, (0, other)) if is_in_order else (Kind.ABSENT, (2, other, -1))

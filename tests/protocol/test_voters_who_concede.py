@@ -40,7 +40,7 @@ def vote_alone(world: World, me: int) -> int:
         machine.wake = None
         world.feed(me, Ticked())
         if signed_by(world, me, Kind.ABSENT):
-            return machine.match.history.position.root
+            return machine.match.history.position.root_step
     raise AssertionError("it does not vote")
 
 
@@ -59,7 +59,7 @@ def assert_conceded(world: World, me: int, root: int) -> None:
         if (signed.message.author, signed.message.kind) == (me, Kind.RESIGN)
     ]
     assert len(steps) == 1
-    assert history.chain[steps[0]].root > root
+    assert history.chain[steps[0]].root_step > root
 
 
 def test_on_their_turn_their_program_bids_as_low_as_it_can() -> None:

@@ -762,7 +762,7 @@ def _change_certificate(names: tuple[str, ...], rng: Random, data: bytes) -> byt
     signed = [given[author] for author in sorted(given)]
     value = _value(rng, position, {author: message_id(message.encoded()) for author, message in given.items()}, 12)
     number = rng.randrange(2)
-    ballot = usual._replace(step=position.root, tip=position.root_tip)
+    ballot = usual._replace(step=position.root_step, tip=position.root_tip)
     votes = []
     for kind, share in ((Kind.ABSENT, 5), (Kind.CLOSE, 2)):
         for author in range(len(played.keys)):
@@ -800,8 +800,8 @@ def contradictions_in_files() -> Iterator[tuple[bytes, str]]:
     played = _played("votes")
     positions = [played.position(place) for place in range(len(played.messages) + 1)]
     voted = [(place, each) for place, each in enumerate(positions) if each.step >= FORMED]
-    roots = [place for place, each in voted if each.step == each.root]
-    joint = [place for place, each in voted if each.step > each.root and len(each.owed) > 1]
+    roots = [place for place, each in voted if each.step == each.root_step]
+    joint = [place for place, each in voted if each.step > each.root_step and len(each.owed) > 1]
     places = (
         roots[1],
         next(place for place in joint if positions[place].kind is not Kind.LOCK),
@@ -821,7 +821,7 @@ def _sayings(played: FairMatch, position: Position, author: int) -> Iterator[Mes
     """Yield all sorts of messages by one author: votes on the root, messages of the open step, of the one before it and
     of the root's, RESULTs and WITNESSes."""
     usual = Message(played.messages[0].message.match, position.step, position.tip, author, Kind.RESIGN, ())
-    on_root = usual._replace(step=position.root, tip=position.root_tip)
+    on_root = usual._replace(step=position.root_step, tip=position.root_tip)
     entries: tuple[Value, ...] = (
         (position.lock, HASH)
         if position.lock
@@ -833,7 +833,7 @@ def _sayings(played: FairMatch, position: Position, author: int) -> Iterator[Mes
         yield on_root._replace(kind=Kind.CLOSE, body=(number, value))
     for number, which, newest in ((0, 0, -1), (0, 1, -1), (1, 0, -1), (1, 1, -1), (1, 1, 0), (2, 1, 0), (2, 2, 1)):
         yield on_root._replace(kind=Kind.ABSENT, body=(number, values[which], newest))
-    for each in {position.step, position.step - 1, position.root}:
+    for each in {position.step, position.step - 1, position.root_step}:
         before = played.histories[each].position
         here = usual._replace(step=each, tip=before.tip)
         yield here
@@ -874,7 +874,7 @@ def _message(rng: Random, played: FairMatch, place: int) -> bytes:
             value = _value(rng, position, ids, 6)
             kind = rng.choice((Kind.CLOSE, Kind.CLOSE, Kind.ABSENT))
             body = _vote(rng, kind, rng.randrange(3), value if kind is Kind.ABSENT or rng.randrange(8) else ())
-            root = {"step": position.root, "tip": position.root_tip}
+            root = {"step": position.root_step, "tip": position.root_tip}
             changed = message._replace(**(here | root | {"kind": kind, "body": body}))
         case 3:
             changed = message._replace(**here, kind=Kind.RESIGN, body=())

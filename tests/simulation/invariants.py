@@ -160,7 +160,7 @@ class Checks:
             known -= 1
         for step in range(known, len(chain)):
             self._one_state_per_history(machine, chain[step])
-            if chain[step].root == step:
+            if chain[step].root_step == step:
                 self._what_others_went_on_with_stands(machine, chain)
             if step == FORMED:
                 self._may_be_formed(machine, chain)
@@ -227,7 +227,7 @@ class Checks:
         """
         message, me, history = signed.message, replica.me, replica.history
         is_foreign = message.step <= history.position.step and not history.goes_through(message)
-        is_past = message.kind in VOTES and message.step < history.position.root
+        is_past = message.kind in VOTES and message.step < history.position.root_step
         is_early = message.kind == Kind.RESULT and history.position.kind is not None
         is_past = is_past or (message.kind in VOTES and message.author in history.root.left)
         if me is None or is_foreign or is_past or is_early or message.match != history.match:
@@ -354,7 +354,7 @@ class Checks:
         is_voted = (
             2 * len({vote.author for vote in closes} & base.difference(before.left)) > len(base)
             and 2 * len(stay.intersection(vote.author for vote in votes)) >= len(stay)
-            and {(vote.step, vote.tip) for vote in votes} == {(before.root, chain[before.root].tip)}
+            and {(vote.step, vote.tip) for vote in votes} == {(before.root_step, chain[before.root_step].tip)}
             and len({vote.body for vote in closes}) == 1
             and all(isinstance(vote.body, tuple) and vote.body[1] == aim for vote in votes)
         )
@@ -378,7 +378,7 @@ class Checks:
         Until then a node may take it back: the second message may overtake what was signed after the step, and half a
         second is left for that to come (SPEC.md §6, T and patience).
         """
-        cheat, root = self.world.cheat, chain[-1].root
+        cheat, root = self.world.cheat, chain[-1].root_step
         if (
             cheat is not None
             and (stands := cheat.stands) is not None
@@ -444,7 +444,7 @@ class Checks:
         is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
         # A vote that is under way when the next LOCK is complete is forgotten with all others.
         assert machine.match is not None
-        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.history.position.root
+        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.history.position.root_step
         self._hold(
             Check.STORED_BEFORE_SENT,
             signed.id in machine.disk.own or is_given_back or is_settled or not self._binds(machine, signed.message),
@@ -505,7 +505,7 @@ class Checks:
         assert machine.match is not None
         chain = machine.match.history.chain
         place = chain[message.step] if message.step < len(chain) else None
-        is_locked = place is not None and chain[message.step - 1].kind is Kind.LOCK and place.root == place.step
+        is_locked = place is not None and chain[message.step - 1].kind is Kind.LOCK and place.root_step == place.step
         self._hold(
             Check.NO_SECRET_BEFORE_A_LOCK,
             is_locked,

@@ -547,7 +547,7 @@ class LateContradiction(Misbehaviour):
         position, chain = self.position, self.match.history.chain
         if self.acted or position.kind is not Kind.MOVE:
             return
-        mine = (step for step in range(position.step - 3, position.root - 1, -1) if self._is_mine(chain[step]))
+        mine = (step for step in range(position.step - 3, position.root_step - 1, -1) if self._is_mine(chain[step]))
         step = next(mine, -1)
         if step < 0 or not self.has_come():
             return
@@ -743,7 +743,7 @@ class FloodOfForeignHistories(_Repeats):
 
     def again(self) -> None:
         for _ in range(4):
-            place = self.random.randrange(max(1, self.position.root), self.position.step + 1), self.bytes()
+            place = self.random.randrange(max(1, self.position.root_step), self.position.step + 1), self.bytes()
             self.spread(self.sign(Kind.LOCK, self.bytes(), at=place))
 
 
@@ -768,7 +768,7 @@ class FalseHave(_Repeats):
         if isinstance(frame, Page) and self.match.is_formed and self._pages < 300:
             self._pages += 1
             if not self._made:
-                places = ((self.position.root, self.bytes()) for _ in range(100))
+                places = ((self.position.root_step, self.bytes()) for _ in range(100))
                 self._made = [self.sign(Kind.LOCK, self.bytes(), at=place).wire for place in places]
             frame = frame._replace(cursor=2**31 + self._pages, messages=tuple(self.random.sample(self._made, 20)))
         yield frame
@@ -943,7 +943,7 @@ class SilentOnTurn(BadVote):
 
     def withholds(self, position: Position) -> bool:
         is_mine = position.kind is Kind.MOVE and self.machine.author in position.owed
-        return is_mine and position.step > position.root + 3
+        return is_mine and position.step > position.root_step + 3
 
     def noticed(self) -> None:
         world, position = self.machine.world, self.position

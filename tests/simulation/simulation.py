@@ -457,7 +457,7 @@ class Simulation:
         histories = [machine.match.history for machine in self.honest() if machine.match is not None]
         if not histories:
             return False
-        history = max(histories, key=lambda history: history.position.root)
+        history = max(histories, key=lambda history: history.position.root_step)
         newest = history.position
         resigned = {author for author, signed in history.held.items() if signed.message.kind is Kind.RESIGN}
         staying = present.intersection(newest.base).difference(newest.left, resigned, self.checks.evicted)

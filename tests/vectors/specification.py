@@ -39,7 +39,7 @@ def _decided() -> str:
     history = examine(FILES["votes.p2pdice"]()).history
     assert history is not None
     lines = []
-    for before, after in pairwise(history.chain[history.chain[_LOCK].root : _LOCK + 2]):
+    for before, after in pairwise(history.chain[history.chain[_LOCK].root_step : _LOCK + 2]):
         lines.append(f"T_{before.step} = {before.tip.hex()}")
         for signed in (*after.entries.values(), *after.certificate):
             message = signed.message

@@ -118,7 +118,7 @@ def examples(kind: Kind) -> tuple[bytes, ...]:
         lists = (ids, (ids[0], b""), (b"", ids[1]))
         given = [
             signed.message._replace(
-                step=position.root,
+                step=position.root_step,
                 tip=position.root_tip,
                 kind=kind,
                 body=(2, (position.step, position.tip, entries), *newest),
