@@ -1,9 +1,10 @@
-"""The options ``--rules`` and ``--set``, which choose the ruleset of a command."""
+"""The options ``--rules`` and ``--set``, which choose the ruleset of a command, and the names of rulesets."""
 
 from __future__ import annotations
 
 import unicodedata
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,7 +14,7 @@ from cli.foreign_text import ForeignTextError, parse_toml, read_text
 from cli.render import escape, listing, shown_path
 from p2pdice.errors import RulesetError
 from p2pdice.rulesets import PRESETS
-from protocol.wire.names import is_rules_name
+from protocol.wire.names import is_rules_name, ruleset_label
 
 if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
@@ -90,6 +91,18 @@ def nearest_preset(ruleset: Ruleset) -> tuple[str, tuple[str, ...]]:
     base = min(PRESETS, key=lambda name: len(options.difference(PRESETS[name].options())))
     changed = sorted(options.difference(PRESETS[base].options()))
     return base, tuple(f"{option}={value}" for option, value in changed)
+
+
+def rules_shown(label: str) -> str:
+    """Return the name of rules, given the label in a table's advertisement: ``classic with stakes``."""
+    return _with_stakes().get(label, label)
+
+
+@cache
+def _with_stakes() -> dict[str, str]:
+    """Return names for the presets with stakes, by their labels, which only say that they are house rules."""
+    added = {name: each.with_options({"stakes": "yes"}) for name, each in PRESETS.items() if not each.stakes}
+    return {ruleset_label(ruleset): f"{name} with stakes" for name, ruleset in added.items()}
 
 
 def _preset(name: str) -> Ruleset:

@@ -21,7 +21,7 @@ from cli.commands.network import (
     shown,
     waiting,
 )
-from cli.commands.tables import LISTEN, Found, listening, look_around, pick_one
+from cli.commands.tables import LISTEN, Found, ListedTable, listed, listening, look_around, pick_one
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.home import unlocked
@@ -32,7 +32,6 @@ from cli.settings import Settings
 from cli.table.play import Enter, play, run
 from cli.table.showing import BellOption, PaceOption, UiOption, showing
 from cli.text.seating import display_names
-from cli.text.tables_shown import ListedTable, listed
 from protocol.crypto.short_code import looks_like_a_code
 from protocol.errors import LOOK_ON, ErrorCode, NodeError
 from protocol.events import NamesakeError

@@ -9,7 +9,7 @@ import typer
 
 from cli.commands.matches import opened
 from cli.commands.network import InterfaceOption, place_in, refused, shown, waiting
-from cli.commands.tables import Found, look_around, pick_one
+from cli.commands.tables import Found, ListedTable, listed, look_around, pick_one
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.home import open_log, unlocked
@@ -19,7 +19,6 @@ from cli.settings import Settings
 from cli.table.live_table import SpectatorTable, report
 from cli.table.play import alone, rejoin, run, show, sit
 from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
-from cli.text.tables_shown import ListedTable, listed
 from protocol.errors import NodeError
 from protocol.node.node import Node
 from protocol.storage.home import Home

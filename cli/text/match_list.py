@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from cli.output import say
 from cli.render import command_line, counted, escape, listing
+from cli.rulesets import rules_shown
 from cli.settings import home_words
 from cli.text.seating import display_names
-from cli.text.tables_shown import rules_shown
 from protocol.crypto.keys import fingerprint
 from protocol.events import PlayerInfo
 from protocol.storage import archive

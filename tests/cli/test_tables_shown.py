@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.commands.join import choose
-from cli.commands.tables import Found, pick, pick_one
+from cli.commands.tables import Found, changes, data, describe, listed, pick, pick_one
 from cli.commands.watch import choose as choose_to_watch
 from cli.exits import ExitCode, Failure
-from cli.text.tables_shown import changes, data, describe, listed
 from p2pdice.rulesets import PRESETS
 from protocol.net.discovery import LOBBY, PLAYING, Advertisement, Sighting
 from protocol.version import PROTOCOL_VERSION

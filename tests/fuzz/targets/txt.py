@@ -16,8 +16,8 @@ from zeroconf import (
     DNSText,
 )
 
-from cli.text.tables_shown import data as as_data
-from cli.text.tables_shown import describe, listed
+from cli.commands.tables import data as as_data
+from cli.commands.tables import describe, listed
 from protocol.limits import ADDRESSES_PER_PEER
 from protocol.net.discovery import (
     IPV4,
