@@ -17,8 +17,7 @@ from p2pdice.rulesets import Ruleset
 from p2pdice.stakes import NEWCOMER_COINS
 from p2pdice.views import view
 from protocol import limits
-from protocol.consensus.kinds import COMMITMENTS, Vote, parse_signed, read_vote, spell_vote
-from protocol.consensus.kinds import VoteValue as Aim
+from protocol.consensus.kinds import COMMITMENTS, Vote, VoteValue, parse_signed, read_vote, spell_vote
 from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.crypto.hashing import Context, hand_commitment, share_commitment, stake_commitment
@@ -169,21 +168,21 @@ class Misbehaviour:
         for author in sorted(self.others if to is None else to):
             self.machine.world.network.send(self.machine.node, author, data)
 
-    def vote(self, number: int, aim: Aim | None, polka_round: int = -1, *, is_close: bool = False) -> Signed:
+    def vote(self, number: int, value: VoteValue | None, polka_round: int = -1, *, is_close: bool = False) -> Signed:
         """Sign a vote on the root."""
         root = self.match.replica.ballot.root
-        kind, body = spell_vote(Vote(root.tip, self.machine.author, is_close, number, aim, polka_round))
+        kind, body = spell_vote(Vote(root.tip, self.machine.author, is_close, number, value, polka_round))
         return self.sign(kind, body, at=(root.step, root.tip))
 
-    def aim(self, absent: Iterable[int] = ()) -> Aim:
+    def value(self, absent: Iterable[int] = ()) -> VoteValue:
         """Return the value by which the open step closes without these authors, and all whose message is not here."""
         ballot = self.match.replica.ballot
         position, held = ballot.line[-1], ballot.held
         if position.kind is Kind.LOCK:
-            return Aim(position.step, position.tip, position.lock)
+            return VoteValue(position.step, position.tip, position.lock)
         gone = {*absent}
         entries = (held[a].id if a in held and a not in gone else b"" for a in position.owed)
-        return Aim(position.step, position.tip, tuple(entries))
+        return VoteValue(position.step, position.tip, tuple(entries))
 
     def own(self, frame: Frame, *kinds: Kind) -> Message | None:
         """Return the node's own message of these kinds that a frame carries."""
@@ -730,8 +729,8 @@ class FloodOfVotes(_Repeats):
 
     def again(self) -> None:
         for _ in range(2):
-            aim, number = self.aim(self.others[:1]), len(self._said)
-            vote = self.vote(number, aim)
+            value, number = self.value(self.others[:1]), len(self._said)
+            vote = self.vote(number, value)
             foreign = self.sign(vote.message.kind, vote.message.body, at=(vote.message.step, self.bytes()))
             self._said.append(vote)
             for signed in (vote, foreign, self.random.choice(self._said)):
@@ -784,7 +783,7 @@ class VotesBeforeWhatIsMissing(Misbehaviour):
         if isinstance(frame, Page) and self.match.is_formed and self.acted < 40:
             self.acted += 1
             numbers = range(20 * self.acted, 20 * (self.acted + 1))
-            votes = tuple(self.vote(number, self.aim(self.others[:1])).wire for number in numbers)
+            votes = tuple(self.vote(number, self.value(self.others[:1])).wire for number in numbers)
             frame = frame._replace(cursor=20 * self.acted, messages=votes)
         yield frame
 
@@ -871,15 +870,15 @@ class DifferentVotes(BadVote):
             )
         yield frame
 
-    def other(self, aim: Aim | None) -> Aim:
+    def other(self, value: VoteValue | None) -> VoteValue:
         """Return what it tells those whom it fools."""
-        if aim is None or isinstance(aim.entries, bytes):
-            return self.aim(self.others[:1])
-        entries = tuple(b"" if entry else self.bytes() for entry in aim.entries)
+        if value is None or isinstance(value.entries, bytes):
+            return self.value(self.others[:1])
+        entries = tuple(b"" if entry else self.bytes() for entry in value.entries)
         if self.random.random() < 0.5:  # one that could be right, for another author
             place = self.random.randrange(len(entries))
-            entries = tuple(b"" if index == place else entry for index, entry in enumerate(aim.entries))
-        return aim._replace(entries=entries)
+            entries = tuple(b"" if index == place else entry for index, entry in enumerate(value.entries))
+        return value._replace(entries=entries)
 
 
 class BreaksItsClose(BadVote):
@@ -890,9 +889,9 @@ class BreaksItsClose(BadVote):
         closed = [vote for vote in ballot.votes() if vote.author == me and vote.is_close and vote.value is not None]
         if not closed or self.acted >= 8 or not self.has_come():
             return
-        aim = self.aim(self.others[:1])
-        if aim != closed[-1].value:
-            self.spread(self.vote(closed[-1].round + 1, aim), self.fooled)
+        value = self.value(self.others[:1])
+        if value != closed[-1].value:
+            self.spread(self.vote(closed[-1].round + 1, value), self.fooled)
 
 
 class ClosesWithNil(BadVote):
@@ -921,9 +920,9 @@ class VotesAboutEverybody(BadVote):
         position = self.position
         if position.step < FORMED or position.kind is None or self.acted >= 8 or self.random.random() < 0.7:
             return
-        number, aim = self.random.choice((0, 0, 0, 1, 5, 2_000)), self.aim(self.absent())
-        self.spread(self.vote(number, aim))
-        self.spread(self.vote(number, aim, is_close=True))
+        number, value = self.random.choice((0, 0, 0, 1, 5, 2_000)), self.value(self.absent())
+        self.spread(self.vote(number, value))
+        self.spread(self.vote(number, value, is_close=True))
 
 
 class VotesAgainstOne(VotesAboutEverybody):
@@ -952,7 +951,7 @@ class SilentOnTurn(BadVote):
         self._next = world.scheduler.now + world.plan.patience.automatic / 2
         before = self.match.history.chain[position.step - 1]
         absent = tuple(b"" for _ in before.owed)
-        self.spread(self.vote(self._round, Aim(before.step, before.tip, absent)))
+        self.spread(self.vote(self._round, VoteValue(before.step, before.tip, absent)))
         self._round += 1
 
 
@@ -976,9 +975,9 @@ class VotesAfterResigning(BadVote):
         if position.tip == self._voted:
             return
         self._voted = position.tip
-        aim = self.aim(self.others[:1])
-        self.spread(self.vote(0, aim))
-        self.spread(self.vote(0, aim, is_close=True))
+        value = self.value(self.others[:1])
+        self.spread(self.vote(0, value))
+        self.spread(self.vote(0, value, is_close=True))
 
 
 class JoinsAgain(Misbehaviour):

@@ -121,20 +121,20 @@ class Network:
         self._dialling.discard(pair)
         if pair not in self._pairs or self.link(one, other):
             return
-        machines = self.processes[one], self.processes[other]
+        processes = self.processes[one], self.processes[other]
         ways = ((one, other), (other, one))
         reachable = not any(self._blocked.get(way) or self._forbidden.get(way) for way in ways)
-        ready = all(machine.is_listening for machine in machines)
+        ready = all(process.is_listening for process in processes)
         settled = all(
             held is None or self.scheduler.now - held.since >= limits.REPLACEMENT
             for held in (self._held(one, other), self._held(other, one))
         )
         taken = any(
             (held := self._links.get((mine.node, peer.author))) is not None and peer.node not in held.nodes
-            for mine, peer in (machines, machines[::-1])
+            for mine, peer in (processes, processes[::-1])
         )
         if not (reachable and ready and settled) or taken:
-            if all(machine.is_running for machine in machines):  # else its start will dial
+            if all(process.is_running for process in processes):  # else its start will dial
                 self._dial_soon(one, other, self.random.uniform(*BACKOFF))
             return
         self._establish(one, other)
