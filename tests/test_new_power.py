@@ -91,7 +91,7 @@ class ClaimsOnAmber:
     """The claims that hold in a process with amber."""
 
     def test_it_is_played_told_and_written_down_in_whole_matches(self) -> None:
-        from cli.text.event_json import event_line
+        from cli.text.narrate import event_line
         from cli.text.seating import Seating
         from p2pdice.state import plain
         from p2pdice.views import state_json

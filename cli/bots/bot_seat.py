@@ -17,8 +17,7 @@ from cli.bots.programs import ProgramError
 from cli.exits import ExitCode, Failure, closing_code
 from cli.output import complain, say
 from cli.render import command_line, escape, sentence
-from cli.text.event_json import BOT_DONE, BOT_FAILED, BOT_FAULT, event_line
-from cli.text.narrate import narrate
+from cli.text.narrate import BOT_DONE, BOT_FAILED, BOT_FAULT, event_line, narrate
 from cli.text.seating import Seating
 from p2pdice.moves import Concede, Move
 from p2pdice.rulesets import Ruleset

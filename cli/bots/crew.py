@@ -29,7 +29,7 @@ from cli.exits import ExitCode, Failure
 from cli.foreign_text import read_object
 from cli.output import complain, say
 from cli.render import escape, shown_path
-from cli.text.event_json import OF_BOTS, event_name
+from cli.text.narrate import OF_BOTS, event_name
 from protocol.crypto.keys import IDENTITY_FILE, Identity, fingerprint
 from protocol.events import MatchResult, TableOpened
 from protocol.files import is_full, own_opener, read_own
@@ -52,7 +52,7 @@ _CARD: Final = "bot.json"
 _CARD_BYTES: Final = 262_144
 """Maximum size of a card. A command line is shorter."""
 Tell = Callable[[dict[str, Any]], None]
-"""Receives the news of programs, in the format of :mod:`cli.text.event_json`."""
+"""Receives the news of programs, in the format of :mod:`cli.text.narrate`."""
 _TABLE: Final = re.compile("[0-9a-f]{32}")
 _ROOT: Final = str(Path(cli.__file__).parents[1])
 """The folder of this very p2pdice."""
@@ -394,7 +394,7 @@ class DemoMatch:
     :param levels: one for each bot.
     :param rules: the options ``--rules`` and ``--set`` for the children.
     :param seed: determines the bots' choices, together with their names; None for random ones.
-    :param show: receives each event of the hosting bot, in the format of :mod:`cli.text.event_json`.
+    :param show: receives each event of the hosting bot, in the format of :mod:`cli.text.narrate`.
     :param warn: receives other news that is worth a line.
     """
 

@@ -25,8 +25,7 @@ from cli.exits import ExitCode
 from cli.output import say
 from cli.render import command_line, sentence, shown_path
 from cli.settings import home_words
-from cli.text.event_json import NIGHT_OVER, STANDINGS, event_line, event_name
-from cli.text.narrate import narrate
+from cli.text.narrate import NIGHT_OVER, STANDINGS, event_line, event_name, narrate
 from cli.text.seating import Seating, display_names
 from p2pdice.players import house_player
 from p2pdice.plurals import plural
@@ -324,7 +323,7 @@ class LeagueReport:
             self._say(STANDINGS, f"After {self._played}: {self._scores.sentence()}.", **self._standings())
 
     def pass_on(self, said: dict[str, Any]) -> None:
-        """Print the news of a program, which is in the format of :mod:`cli.text.event_json`."""
+        """Print the news of a program, which is in the format of :mod:`cli.text.narrate`."""
         if self.as_json:
             print(json.dumps(said), flush=True)
         else:

@@ -31,7 +31,7 @@ from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.face import PipedInput
 from cli.table.play import first_of, run
-from cli.text.event_json import event_line
+from cli.text.narrate import event_line
 from p2pdice.players import house_player
 from p2pdice.rulesets import PRESETS
 from protocol.match.lobby import TableSettings

@@ -27,7 +27,7 @@ from cli.table.lesson_table import LessonTable
 from cli.table.play import run, show
 from cli.table.replay_table import DemoTable
 from cli.table.showing import PaceOption, UiOption, showing
-from cli.text.event_json import event_name
+from cli.text.narrate import event_name
 from p2pdice.events import LeadPassed
 from p2pdice.motes import twin_soul
 from protocol.consensus.verifier import Judgement, verify
@@ -215,7 +215,7 @@ def learn(ctx: typer.Context, name: NameOption = None, ui: UiOption = None, pace
 
 
 class RoundSummary:
-    """Turns a stream of events in the form of :mod:`cli.text.event_json` into printed rounds and a summary."""
+    """Turns a stream of events in the form of :mod:`cli.text.narrate` into printed rounds and a summary."""
 
     def __init__(self) -> None:
         self.rounds = 0

@@ -20,8 +20,7 @@ from cli.table import answers
 from cli.table.board import Told
 from cli.table.scene import Talk, WatchStrip
 from cli.table.table import Face, Table
-from cli.text.event_json import event_line
-from cli.text.narrate import narrate
+from cli.text.narrate import event_line, narrate
 from cli.text.seating import Seating, UnknownPlayerError, display_names, find_seat
 from protocol.crypto.words import fingerprint_words
 from protocol.errors import NodeError

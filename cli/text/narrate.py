@@ -1,13 +1,15 @@
-"""Plain sentences for each event, usually one, suitable for reading aloud: no boxes, no colours, no animations.
+"""The events of a node in plain sentences, suitable for reading aloud, and as NDJSON, one JSON object per line.
 
-All text from peers is escaped. The events of the game are in :mod:`cli.text.narrate_game`.
+In sentences, all text from peers is escaped. The events of the game are in :mod:`cli.text.narrate_game`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from cli.render import (
     capital,
@@ -40,6 +42,7 @@ from cli.text.narrate_game import (
 from cli.text.seating import Seating, display_names
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
+from p2pdice.rulesets import Ruleset
 from p2pdice.views import View
 from protocol import events as node
 from protocol.errors import RefuseCode
@@ -47,6 +50,18 @@ from protocol.storage.home import home_around
 
 _ODDS: Final = ("Nobody is shown odds here.", "Everybody is shown odds here.", "")
 _TALK: Final = ("", "Spectators may talk.")
+BOT_FAILED: Final = "BotFailed"
+BOT_FAULT: Final = "BotFault"
+BOT_DONE: Final = "BotDone"
+OF_BOTS: Final = (BOT_FAILED, BOT_FAULT, BOT_DONE)
+"""Events about a program that plays, not about the match."""
+STANDINGS: Final = "Standings"
+NIGHT_OVER: Final = "NightOver"
+"""Events of a league night: the first after each match, the second at the end."""
+VERDICT: Final = "Verdict"
+"""The event with the verdict on a file. It comes before the events in the file."""
+_LEFT_OUT: Final = {"state", "view", "is_last"}
+"""Omitted fields: states and views, which follow from the events and would be most of the output, and ``is_last``."""
 
 
 def narrate(event: node.NodeEvent, seating: Seating) -> str:
@@ -413,3 +428,42 @@ def words_for(path: Path, name: str) -> tuple[str | Path, ...]:
     """
     home = home_around(path)
     return (path,) if home is None else (name, *home_words(home))
+
+
+# NDJSON
+
+
+def event_name(event: type[node.NodeEvent]) -> str:
+    """Return the ``type`` of an event: the name of its class. Other programs rely on these names."""
+    return "MatchOver" if event is node.MatchResult else event.__name__
+
+
+def event_line(event: node.NodeEvent, seating: Seating, **beside: Any) -> str:
+    """Return an event as one line of JSON: its name as ``type``, its ``sentence``, and its fields.
+
+    An event of the game is an object under ``event``, in the form that the engine writes.
+
+    :param beside: additional keys.
+    """
+    data: dict[str, Any] = {"type": event_name(type(event)), "sentence": narrate(event, seating)}
+    for field in fields(event):
+        if field.name not in _LEFT_OUT:
+            data[field.name] = _data(getattr(event, field.name))
+    if isinstance(event, node.Happened):
+        data["event"] = event.event.to_json()
+    return json.dumps(data | beside)
+
+
+def _data(value: object) -> Any:
+    match value:
+        case node.PlayerInfo():
+            return {"name": value.name, "fingerprint": value.fingerprint, "is_me": value.is_me}
+        case Ruleset():
+            return dict(value.options())
+        case node.Eviction():
+            return {field.name: _data(getattr(value, field.name)) for field in fields(value)}
+        case Path():
+            return str(value)
+        case tuple():
+            return [_data(item) for item in value]
+    return value

@@ -19,7 +19,7 @@ from cli.bots.bot import Level
 from cli.bots.crew import DemoMatch, Order
 from cli.commands.demo import RoundSummary, judge
 from cli.exits import Failure
-from cli.text.event_json import event_line
+from cli.text.narrate import event_line
 from cli.text.seating import Seating
 from p2pdice import events
 from p2pdice.motes import Die

@@ -24,7 +24,7 @@ from cli.bots.league import WAIT, Ending, League, LeagueReport, Scores, Terms
 from cli.commands.bot_options import GIVE_UP
 from cli.exits import ExitCode, Failure
 from cli.table.play import run
-from cli.text.event_json import NIGHT_OVER, OF_BOTS, STANDINGS, event_name
+from cli.text.narrate import NIGHT_OVER, OF_BOTS, STANDINGS, event_name
 from cli.text.seating import Seating
 from p2pdice.engine import new_match
 from p2pdice.events import PlayerOut

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from cli.table.board import Board
 from cli.table.moment import tell
-from cli.text.event_json import OF_BOTS, VERDICT, event_line, event_name
-from cli.text.narrate import narrate
+from cli.text.narrate import OF_BOTS, VERDICT, event_line, event_name, narrate
 from cli.text.seating import Seating, display_names
 from p2pdice import events
 from p2pdice.powers import EVENTS
