@@ -193,7 +193,8 @@ class Attendance:
         self.is_started = False
         """Whether the host wants the match to begin with the players now at the table."""
         self._failures = 0
-        self._returned: set[bytes] = set()
+        self.returned: set[bytes] = set()
+        """Guests for whose JOIN or purse a proposal was withdrawn."""
         self._silence = defaultdict[bytes, float](float)
         """The seconds for which each guest was silent until :attr:`_since`; infinity for one not let in again."""
         self._awaited: Collection[bytes] = ()
@@ -219,13 +220,9 @@ class Attendance:
 
     def note_return(self, identity: bytes) -> bool:
         """Record that a proposal is withdrawn for a guest's JOIN or purse; return whether it is the first time."""
-        is_first = not self.has_returned(identity)
-        self._returned.add(identity)
+        is_first = identity not in self.returned
+        self.returned.add(identity)
         return is_first
-
-    def has_returned(self, identity: bytes) -> bool:
-        """Return whether a proposal was withdrawn for a guest's JOIN or purse."""
-        return identity in self._returned
 
     def await_(self, guests: Collection[bytes], now: float) -> None:
         """Record that the host waits for messages from exactly these guests from now on."""

@@ -33,7 +33,7 @@ KEPT: Final = 10.0
 BEGUN_WITHOUT: Final = "the match has begun without you"
 KEPT_FOR_PROGRAMS: Final = 60.0
 """Seconds for which seats are reserved for the owner's own programs, as many programs take a while to start."""
-KEPT_FROM_FORMING: Final = "the match begins without you, as you kept it from forming"
+FAILED: Final = NotAdmittedError(RefuseCode.CLOSED, "the match begins without you, as you kept it from forming")
 
 
 class Host:
@@ -184,12 +184,7 @@ class Host:
         self._dismiss(self._attendance.late(self._runtime.loop.time()))
 
     def _dismiss(
-        self,
-        identities: Collection[bytes],
-        code: RefuseCode = RefuseCode.CLOSED,
-        reason: str = KEPT_FROM_FORMING,
-        *,
-        is_barred: bool = True,
+        self, identities: Collection[bytes], why: NotAdmittedError = FAILED, *, is_barred: bool = True
     ) -> None:
         """Refuse peers and free their seats. A guest has failed if a match is proposed, or one was withdrawn for this
         guest's JOIN or purse."""
@@ -197,8 +192,8 @@ class Host:
             return
         with self._runtime.stopping_at_disk_errors:
             for identity in identities:
-                self._runtime.refuse(identity, code, reason)
-                is_failed = self._proposal is not None or self._attendance.has_returned(identity)
+                self._runtime.refuse(identity, why.code, str(why))
+                is_failed = self._proposal is not None or identity in self._attendance.returned
                 if is_failed and identity in self.seated:
                     self._attendance.fail(identity, is_barred=is_barred)
             for identity in identities:
@@ -344,7 +339,7 @@ class Host:
                 return
             self.table.admit(identity, frame.record)
         except NotAdmittedError as error:
-            self._dismiss([identity], error.code, str(error))
+            self._dismiss([identity], error)
             return
         self._pace.take()
         self.withdraw()
@@ -405,7 +400,8 @@ class Host:
                 text += f". To take it all the same, close the table, run p2pdice purse forget {key} and host again"
             self._runtime.tell(Notice(text))
         self._asking.pop(identity, None)
-        self._dismiss([identity], RefuseCode.REFUSED, reason, is_barred=self._count_withdrawal(identity))
+        why = NotAdmittedError(RefuseCode.REFUSED, reason)
+        self._dismiss([identity], why, is_barred=self._count_withdrawal(identity))
 
     def _count_withdrawal(self, identity: bytes) -> bool:
         """Count a withdrawal against the guest whose join record or purse caused it; return whether the guest fails."""
