@@ -1,7 +1,7 @@
 """Reading a file into a history: each message belongs to the open step, and each step closes with its last message.
 
-A node does not close steps this way. It may hold several messages for one slot, and takes votes in any order, see
-:mod:`protocol.consensus.replica`.
+A node does not close steps this way: it may hold several messages for one slot, and takes votes in any order
+(:mod:`protocol.consensus.replica`).
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Slot(Enum):
     END = "end"
     """Outside the history: one slot after the last step."""
     WITNESS = "witness"
-    """Outside the history: one slot beside each LOCK, for a player who does not owe that LOCK."""
+    """Outside the history: one slot beside each LOCK, for a player who does not owe that LOCK and has not left."""
     VOTE = "vote"
     """Outside the history: one slot per kind in each voting round on a root."""
 

@@ -116,7 +116,7 @@ def _take_out(position: Position, leavers: tuple[int, ...]) -> Position:
         state = position.state
         if author not in leavers or state is None or state.expects.kind is Expect.OVER:
             continue
-        if seat in state.live:  # witnesses are already out
+        if seat in state.live:  # the others are already out
             position = feed(position, Play(seat, Concede()) if author in position.resigned else Evict(seat))
     return position
 
