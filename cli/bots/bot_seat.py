@@ -353,7 +353,7 @@ class Evening:
 
         def take(event: NodeEvent, seating: Seating) -> None:
             self._lull.take(event)
-            is_end = self._is_end(event)
+            is_end = self._follow_host(event)
             # Other events that end the evening announce a wait. This bot does not wait, so do not show them.
             if not is_end or isinstance(event, TableClosed):
                 show(event, seating)
@@ -381,8 +381,9 @@ class Evening:
             return
         show(Notice("The host is not opening the table again"), Seating())
 
-    def _is_end(self, event: NodeEvent) -> bool:
-        """Return whether this event after a match means that the host will not open the table again."""
+    def _follow_host(self, event: NodeEvent) -> bool:
+        """Note whether the host is gone; return whether this event after a match means that the host will not open the
+        table again."""
         match event:
             case PeerLost(left_on_purpose=True):
                 self._gone.add(event.player.fingerprint)

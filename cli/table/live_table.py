@@ -251,8 +251,8 @@ class LiveTable(Table):
     def _do_again(self, rest: str) -> None:
         """Play another match at this table, if the one on the board is over."""
 
-    def _awaits_end(self, wish: str) -> bool:
-        """Return whether the match is over but its end is not shown yet. If so, keep the wish for another match."""
+    def _keep_wish(self, wish: str) -> bool:
+        """Keep the wish for another match if this one is over but its end is not shown; return whether it was kept."""
         match = self._node.match if self.board.match else None
         is_over = match is not None and (match.is_ended or match.id.hex() != self.board.match)
         if is_over:
@@ -358,7 +358,7 @@ class SpectatorTable(LiveTable):
         return f"You left. Watch again with:\n    {command_line(*words)}"
 
     def _do_again(self, rest: str) -> None:
-        if self._awaits_end(rest):
+        if self._keep_wish(rest):
             return
         if self.board.match or not self._had_match:
             self._say("You can play again when the match is over.")

@@ -511,7 +511,7 @@ class PlayerTable(LiveTable):
         self._ask_node(self._node.claim)
 
     def _do_again(self, rest: str) -> None:
-        if self._again is not None and not self.is_waiting and self._awaits_end(rest):
+        if self._again is not None and not self.is_waiting and self._keep_wish(rest):
             return
         if self.is_waiting and not rest:
             self._say("You are already waiting for the next match.")

@@ -227,7 +227,7 @@ class _Examination:
         """
         history, before, steps = self.history, self.history.position, len(self.history.chain)
         given = len(history.held) + len(self._reading.votes) + 1
-        if not self._evidence and self._continues(before, signed):
+        if not self._evidence and self._add(before, signed):
             self.signatures += 1
             self._last = signed
             for after in history.chain[steps:]:
@@ -255,7 +255,7 @@ class _Examination:
         """Return the steps whose positions are needed to judge the messages after the history."""
         return frozenset(step + each for step in (signed.message.step for signed in self._evidence) for each in (0, 1))
 
-    def _continues(self, position: Position, signed: Signed) -> bool:
+    def _add(self, position: Position, signed: Signed) -> bool:
         """Add a message to the history, and return whether it fits there."""
         if position.kind is None:
             self.complaint = "a message after the end of the match proves nothing"

@@ -112,7 +112,7 @@ class Door:
         """Return the players who use a trusted player's name with another key, and whom the owner has not let in."""
         return tuple(each for each in players if each not in self._let_in and self._runtime.is_namesake(each))
 
-    def asks(self, player: PlayerInfo, identity: bytes, frame: JoinTable, asks: Asks, came_by: str, at: str) -> bool:
+    def ask(self, player: PlayerInfo, identity: bytes, frame: JoinTable, asks: Asks, came_by: str, at: str) -> bool:
         """Ask the owner about a newcomer if required, and return whether the newcomer has to wait for the answer.
 
         An answer holds for one name with one key. If a newcomer changes the name, the owner is asked again.

@@ -361,7 +361,7 @@ class Host:
             return False
         came_by = "code" if self.code_desk.has_admitted(identity) else "line" if self.table.token else "network"
         asks = self.table.settings.asks
-        return self._door.asks(player, identity, frame, asks, came_by, self._places.get(identity, ""))
+        return self._door.ask(player, identity, frame, asks, came_by, self._places.get(identity, ""))
 
     def seat(self, player: PlayerInfo) -> None:
         """Let a player sit down: at once if they are waiting, otherwise when they come."""

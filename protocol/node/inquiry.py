@@ -313,7 +313,7 @@ class _Search:
     async def _ask(self, address: Address) -> Target | None:
         """Return the table at an address, if an identity not tried before proves there that it knows the code."""
         try:
-            link = await self._dialer.dial([address], _Talk(None), self._is_new)
+            link = await self._dialer.dial([address], _Talk(None), self._note_identity)
         except DialError as error:
             if not error.is_other:
                 self._problems.append(str(error))
@@ -335,7 +335,8 @@ class _Search:
             self._trying.discard(trying)
         return None
 
-    def _is_new(self, identity: bytes) -> bool:
+    def _note_identity(self, identity: bytes) -> bool:
+        """Return whether this identity has not answered before."""
         is_new = identity not in self._known
         self._known.add(identity)
         return is_new
