@@ -11,15 +11,12 @@ from __future__ import annotations
 import os
 import sys
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Final, TextIO, cast
+from typing import Final, TextIO, cast
 
 import typer
 
 from cli.exits import ExitCode, Failure
 from cli.render import harmless, wrapped
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 COLOR_VARIABLE: Final = "NO_COLOR"
 """Disables colours if set and not empty (see no-color.org). Child processes inherit the variable."""
@@ -61,13 +58,6 @@ def guard() -> None:
 def unguarded(stream: TextIO) -> TextIO:
     """Return the stream behind an :class:`Outlet`, for escape sequences and bytes that p2pdice writes itself."""
     return stream.stream if isinstance(stream, Outlet) else stream
-
-
-def painting(stream: TextIO) -> Console:
-    """Return a Rich console that bypasses the :class:`Outlet`: its callers must pass it only harmless text."""
-    from rich.console import Console
-
-    return Console(file=unguarded(stream), highlight=False, markup=False)
 
 
 def discard_output() -> None:

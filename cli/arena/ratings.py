@@ -42,7 +42,7 @@ POINTS: Final = lcm(*range(1, 11))
 """Points for a victory. Up to ten winners share them exactly, so sums do not depend on the order of the games."""
 
 
-class Score(NamedTuple):
+class DealScore(NamedTuple):
     """What an entrant has won in one deal."""
 
     entrant: int
@@ -52,7 +52,7 @@ class Score(NamedTuple):
     """Its points in all games of the deal."""
 
 
-Deal = tuple[Score, ...]
+Deal = tuple[DealScore, ...]
 """The result of a deal, by entrant. It has as many games as the table has seats."""
 
 
@@ -89,7 +89,9 @@ class Deals:
             return None
         del self._begun[deal]
         points = map(sum, zip(*games, strict=True))
-        return tuple(Score(entrant, seats.count(entrant), own) for entrant, own in zip(entrants, points, strict=True))
+        return tuple(
+            DealScore(entrant, seats.count(entrant), own) for entrant, own in zip(entrants, points, strict=True)
+        )
 
 
 class Difference(NamedTuple):

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 from cli.boundary import as_failure
-from cli.output import painting, wants_color
+from cli.output import unguarded, wants_color
 from cli.render import harmless
 from cli.settings import Settings
 from cli.table.suspending import hiding_cursor
@@ -125,7 +125,9 @@ class ProgressLine:
 
     def __enter__(self) -> ProgressLine:
         if wants_color(self._stream):
-            self._status = painting(self._stream).status("")
+            from rich.console import Console
+
+            self._status = Console(file=unguarded(self._stream), highlight=False, markup=False).status("")
             self._stack.enter_context(hiding_cursor(self._stream))
             self._stack.enter_context(self._status)
         return self

@@ -18,7 +18,7 @@ import pytest
 from cli.arena.bounds import interval, quantile_of
 from cli.arena.fixtures import ArenaTable, Fixture, seated
 from cli.arena.game import Game
-from cli.arena.ratings import ELO, POINTS, Deal, Deals, Difference, Score, rate, share
+from cli.arena.ratings import ELO, POINTS, Deal, Deals, DealScore, Difference, rate, share
 from cli.arena.standings import Decision, Verdict, verdict
 
 Luck = Literal["alike", "shared"]
@@ -37,13 +37,13 @@ def simulated(rng: Random, seats: Sequence[int], logs: Sequence[float], luck: Lu
             if at < 0:
                 points[winner] += POINTS
                 break
-    return tuple(Score(entrant, seats.count(entrant), points[entrant]) for entrant in entrants)
+    return tuple(DealScore(entrant, seats.count(entrant), points[entrant]) for entrant in entrants)
 
 
 def won(entrant: int, other: int, share: float = 1) -> list[Deal]:
     """Return a deal of two games, with the share of them that an entrant has won."""
     points = round(2 * POINTS * share)
-    return [tuple(sorted((Score(entrant, 1, points), Score(other, 1, 2 * POINTS - points))))]
+    return [tuple(sorted((DealScore(entrant, 1, points), DealScore(other, 1, 2 * POINTS - points))))]
 
 
 def rated(lucks: Iterable[Sequence[Deal]], entrants: int) -> list[Difference]:
@@ -131,7 +131,7 @@ class TestRatings:
             shared = tuple(seat for seat in range(3) if seats[seat] < 2)
             places = (shared, (seats.index(2),))
             result = deals.add(0, seats, Game(0, "classic", 0, places, ({},) * 3, ((),) * 3, ()))
-        assert result == tuple(Score(entrant, 1, points) for entrant, points in enumerate((3780, 3780, 0)))
+        assert result == tuple(DealScore(entrant, 1, points) for entrant, points in enumerate((3780, 3780, 0)))
         first, second, third = rated([[result]] * 9, 3)
         assert first == pytest.approx(second)
         assert first.elo > 0 > third.elo
