@@ -23,7 +23,8 @@ a LAN may share. A machine with many addresses is limited by :data:`LINKS_OUTSID
 LINKS_OUTSIDE_ROSTER: Final = 16
 """Links of all strangers together. An idle TLS link takes about 30 KiB."""
 LINKS_PER_MEMBER: Final = 3
-"""Links of one player, who may return before the old link is known to be dead. A further link displaces the oldest."""
+"""Links of one player, who may return before the old link is known to be dead. A further link displaces the one with
+the lowest use, and of several the oldest."""
 REPLACEMENT: Final = 2.0
 """Seconds between two replacements of one identity's link, so that two programs with copies of one key cannot displace
 each other in a rapid loop. Enforced by net/mesh.py."""

@@ -53,7 +53,7 @@ class LinkHandler(Protocol):
 
 
 class LinkUse(IntEnum):
-    """The purpose of a stranger's link, in ascending priority. If places run out, links of low priority make room."""
+    """The purpose of a link, in ascending priority. If places run out, links of low priority make room."""
 
     IDLE = 0
     """Nothing has been requested over the link."""

@@ -188,7 +188,8 @@ class Listener:
         if link.peer_key in roster:
             same = [each for each in self._links if each.peer_key == link.peer_key]
             if len(same) >= limits.links_per_member:
-                self._displace(same[0], "the same player has come back over another connection")
+                # Not the link that serves the match: a player who looks for somebody else here makes connections, too.
+                self._displace(min(same, key=_use), "the same player has come back over another connection")
             return True
         strangers = [each for each in self._links if each.peer_key not in roster]
         neighbours = [each for each in strangers if each.remote[0] == link.remote[0]]

@@ -212,6 +212,20 @@ async def test_a_players_newest_link_displaces_the_oldest(opens: Opener) -> None
     assert table.recorder.reasons[0] == "the same player has come back over another connection"
 
 
+async def test_the_link_that_serves_a_match_outlives_other_connections_of_its_player(opens: Opener) -> None:
+    """A player who looks for somebody else at this node's addresses makes some, and ends them at once."""
+    table = await opens(Limits(links_per_member=2, handshake=2), widens=False)
+    player = identity()
+    table.listener.allowances.roster = frozenset([player.public_key().public_bytes_raw()])
+    await table.dial(Recorder(), player)
+    await table.recorder.until(lambda: bool(table.recorder.links))
+    table.recorder.links[0].use = LinkUse.ENGAGED
+    for _ in range(3):
+        await table.dial(Recorder(), player)
+    await table.recorder.until(lambda: len(table.recorder.ends) == 2)
+    assert [link for link, _ in table.recorder.ends] == table.recorder.links[1:3]
+
+
 async def test_links_of_one_player_that_come_at_once_stay_within_the_limit(opens: Opener) -> None:
     patient = Limits(links_per_member=3, handshake=60)  # thirty handshakes take their time on a busy machine
     table = await opens(patient)
