@@ -92,6 +92,8 @@ class _PeerLink(NamedTuple):
     is_replacement: bool
     aim: Aim
     """The aim in the peer's HELLO or WELCOME."""
+    at: Address
+    """The address at which the peer listens."""
 
 
 class Mesh:
@@ -153,6 +155,10 @@ class Mesh:
     def linked(self) -> tuple[bytes, ...]:
         """Return the identities of all peers whose link is up, sorted."""
         return tuple(sorted(self._peers))
+
+    def others_at(self, identity: bytes) -> frozenset[Address]:
+        """Return the addresses at which all linked peers but this one listen: it cannot be reached there."""
+        return frozenset(peer.at for each, peer in self._peers.items() if each != identity)
 
     def send(self, identity: bytes, frame: bytes) -> None:
         """Queue an encoded frame until :meth:`flush`. Without a link it is dropped, and catch-up makes up for it."""
@@ -361,7 +367,7 @@ class Mesh:
         link.widen()
         link.use = LinkUse.ENGAGED if isinstance(aim, MatchAim | WatchAim) else LinkUse.IDLE
         now = asyncio.get_running_loop().time()
-        self._peers[link.peer_key] = _PeerLink(link, now, old is not None, aim)
+        self._peers[link.peer_key] = _PeerLink(link, now, old is not None, aim, at)
         if old is not None:
             old.link.send(encode_frame(REPLACED))
             old.link.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import unicodedata
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence, Set
 from difflib import get_close_matches
 from functools import partial
 from typing import Final, NamedTuple
@@ -336,9 +336,10 @@ class Locator:
             raise NodeError(ErrorCode.UNREACHABLE, f"cannot look for tables: {self.problem}", BY_LINE)
         return self._discovery
 
-    def addresses_of(self, match: bytes) -> tuple[Address, ...]:
-        """Return the addresses of nodes that advertise a match."""
-        return tuple(address for sighting in self._sighted(match) for address in sighting.addresses)
+    def addresses_of(self, match: bytes, taken: Set[Address]) -> tuple[Address, ...]:
+        """Return the addresses of nodes that advertise a match, except those with one of the ``taken`` addresses."""
+        others = (each for each in self._sighted(match) if taken.isdisjoint(each.addresses))
+        return tuple(address for sighting in others for address in sighting.addresses)
 
     def table_of(self, match: bytes) -> str:
         """Return the name under which a running match is advertised; empty if there are several or none.

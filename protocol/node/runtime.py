@@ -94,8 +94,10 @@ class Runtime:
 
     def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
         """Return the addresses where a player may be reached, except this node's own. First come those where this node
-        reached them before, newest first; then the ``known`` ones; then those of nodes that advertise the match."""
-        candidates = dict.fromkeys((*self.store.addresses(identity), *known, *self.locator.addresses_of(match)))
+        reached them before, newest first; then the ``known`` ones; then those of nodes that advertise the match, unless
+        somebody else who is linked listens there."""
+        advertised = self.locator.addresses_of(match, self.mesh.others_at(identity))
+        candidates = dict.fromkeys((*self.store.addresses(identity), *known, *advertised))
         own = set(self.mesh.addresses)
         return [address for address in candidates if address not in own]
 

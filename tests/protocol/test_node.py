@@ -470,6 +470,22 @@ async def test_no_record_crowds_out_the_addresses_of_another(
     assert [len(each.told(LobbyChanged)) for each in (right, wrong)] == [1, 1]
 
 
+async def test_a_lost_player_is_looked_for_where_nobody_else_is(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All players of a match advertise it. Where a linked one listens, the lost one does not."""
+    host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
+    await host.node.host(FRIDAY)
+    await guest.node.join(host.node.join_line)
+    running = replace(told(host), advertisement=replace(told(host).advertisement, id="ab" * 32))
+    elsewhere = replace(running, addresses=((HOST, 1), (HOST, 2)), instance="y")
+    monkeypatch.setattr(guest.node._locator, "_sighted", lambda match: (running, elsewhere))
+    runtime, match = guest.node._runtime, bytes.fromhex("ab" * 32)
+    assert runtime.where(bytes(32), match, ()) == [(HOST, 1), (HOST, 2)]
+    (linked,) = runtime.mesh.linked()
+    assert (HOST, host.node.port) in runtime.where(linked, match, ())
+
+
 async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
     running = Advertisement("ab" * 32, "Friday", "classic", 2, 2, "playing", 1)
     assert await refused(await people.sit("guest"), (Sighting(running, ((HOST, 9),), "x"),)) == "refused"
