@@ -109,7 +109,6 @@ class Activities:
             self.audience,
             owner,
             self._formed,
-            lambda: self.joining.withdrawn(),
             lambda: self.joining.gave_up(),
         )
         self.joining = Guest(self.runtime, self.proposals, self.door)

@@ -323,19 +323,17 @@ class Guest:
             self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
 
     def _look_for_host(self) -> None:
-        """Close if the host is gone, unless the match may begin without it."""
-        is_over = self._seat is None or self._has_begun or self._proposals.is_bound
-        if not is_over and not self._runtime.mesh.is_linked(self.host):
+        """Close if the host is gone. While the match may begin without it, look again later."""
+        if not self.is_waiting or self._runtime.is_silent or self._runtime.mesh.is_linked(self.host):
+            return
+        if self._proposals.is_bound:
+            self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
+        else:
             self._close(RefuseCode.CLOSED, host_gone(self._gone))
 
     def formed(self) -> None:
         """Record that the match is formed, so that this is no longer a table."""
         self._has_begun = True
-
-    def withdrawn(self) -> None:
-        """Record that the proposed match is not played. The host may propose another one, if it is still there."""
-        if self._seat is not None and not self._has_begun and not self._runtime.mesh.is_linked(self.host):
-            self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)
 
     def gave_up(self) -> None:
         """Leave the table, unless that has happened already, because the proposed match was not formed in time."""

@@ -334,7 +334,7 @@ class PlayerSession(Session):
                 self.is_given_up = self._is_retired = True
                 if self._store_match is None:
                     self._runtime.store.mark_given_up(self.match.id)
-                self._proposals.called_off(self)
+                self._proposals.stop_dialling(self)
             case WriteTranscript():
                 self.keep_transcript()
 
@@ -352,7 +352,6 @@ class Proposals:
 
     :param owner: the owner's name and pledge, which go into each JOIN that this node signs.
     :param formed: called when a match is formed that this node will play.
-    :param withdrawn: called when the last proposal will not be played, so that there may be another one.
     :param gave_up: called when the last proposal took too long.
     """
 
@@ -362,14 +361,12 @@ class Proposals:
         audience: Audience,
         owner: Owner,
         formed: Callable[[], None],
-        withdrawn: Callable[[], None],
         gave_up: Callable[[], None],
     ) -> None:
         self._runtime = runtime
         self._audience = audience
         self._owner = owner
         self._tell_formed = formed
-        self._tell_withdrawn = withdrawn
         self._tell_gave_up = gave_up
         self._seed = b""
         """The seed of the next match."""
@@ -503,9 +500,10 @@ class Proposals:
     def _drop(self, playing: PlayerSession) -> None:
         playing.close()
         self.sessions = tuple(each for each in self.sessions if each is not playing)
-        self._stop_dialling(playing)
+        self.stop_dialling(playing)
 
-    def _stop_dialling(self, playing: PlayerSession) -> None:
+    def stop_dialling(self, playing: PlayerSession) -> None:
+        """Stop dialling the players of a match, except those of other proposals."""
         wanted = {identity for each in self.sessions if each is not playing for identity in each.dialled}
         for identity in playing.dialled - wanted:
             self._runtime.mesh.stop_dialling(identity)
@@ -527,17 +525,11 @@ class Proposals:
             playing.feed(Withdrawn())
             self._tell_gave_up()
 
-    def called_off(self, playing: PlayerSession) -> None:
-        """Record that this node will not play the match, even if it is formed."""
-        self._stop_dialling(playing)
-        if not self.is_bound:
-            self._tell_withdrawn()
-
     def became_formed(self, playing: PlayerSession) -> None:
         """Let a match's players learn that it is formed, for a limited time even if this node has given it up."""
         playing.keep_links()
         if playing.is_given_up:
-            self._runtime.loop.call_later(limits.BOUND, self._stop_dialling, playing)
+            self._runtime.loop.call_later(limits.BOUND, self.stop_dialling, playing)
         else:
             self.session = playing
             self._audience.post(Propose(playing.match.history.genesis_data))
@@ -552,7 +544,7 @@ class Proposals:
         """
         if played is not None:
             self.sessions = tuple(each for each in self.sessions if each is not played)
-            self._stop_dialling(played)
+            self.stop_dialling(played)
         for each in self.sessions:
             if each.match.is_bound:
                 each.feed(Withdrawn())
