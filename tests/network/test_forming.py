@@ -610,6 +610,19 @@ async def test_purses_of_matches_that_a_guest_gave_up_are_kept_for_the_newest_of
 
 
 @in_room
+async def test_a_guest_whom_others_tell_that_it_is_free_leaves_a_host_who_is_gone(room: Room) -> None:
+    liar, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
+    begun = room.now
+    room.cut(liar.who.key, ada.key)
+    proposal.show(ben, proposal.resign())
+    await until(lambda: not is_bound(ada))
+    assert not ada.told(TableClosed)
+    await until(lambda: ada.told(TableClosed))
+    assert "the host is gone" in ada.told(TableClosed)[0].reason
+    assert room.now - begun < limits.BOUND / 2
+
+
+@in_room
 async def test_proposals_with_invented_players_make_a_guest_dial_nobody_before_it_is_bound(room: Room) -> None:
     """Sixteen proposals once made a guest dial a thousand addresses."""
     liar = Liar(room)
