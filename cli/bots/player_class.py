@@ -78,7 +78,9 @@ def make_player(text: str, rng: Random) -> Player:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # after everything else, so that no file here hides a library
-    if hidden := own_modules(Path(here), module).hidden:
+    loaded = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+    # An arena makes a player for each game; to read its modules again each time would take longer than the game.
+    if not loaded.is_relative_to(here) and (hidden := own_modules(Path(here), module).hidden):
         raise EntrantError(f"{text} cannot be made: {hidden}")
     kind: type[EntrantError] = EntrantError
     try:

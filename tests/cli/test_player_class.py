@@ -51,6 +51,13 @@ def test_a_module_that_the_bot_does_not_import_may_have_any_name() -> None:
     assert make_player("odd_free:Mine", Random(1))
 
 
+def test_the_modules_of_a_class_are_read_once_and_not_for_each_player() -> None:
+    write(odd_again=PLAYER, numpy="")
+    assert make_player("odd_again:Mine", Random(1))
+    write(odd_again="import numpy\n" + PLAYER)  # would be refused if it were read again
+    assert make_player("odd_again:Mine", Random(1))
+
+
 def test_own_modules_are_found_through_each_other_and_not_run() -> None:
     write(
         odd_main="import odd_pack.inner\nraise SystemExit",
