@@ -32,6 +32,7 @@ ENOUGH = 2**30
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until the tests are collected
     if config.getoption("thorough") or config.getoption("slow"):
         hypothesis.settings.load_profile("thorough")
     if config.getoption("dist", "no") == "no":  # this process runs tests itself
@@ -48,14 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the tests in two processes first. Otherwise all workers of a complete run would compile them at once."""
+    """Compile the tests in two processes first. Otherwise all workers of a complete run would do so at once."""
     is_alone = session.config.getoption("dist", "no") == "no"
     is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if is_alone or not is_whole or any(FOLDER.glob("cli/__pycache__/test_*-pytest-*.pyc")):
         return
     looking = [sys.executable, "-m", "pytest", "-q", "-n0", "--collect-only", "-p", "no:cacheprovider"]
     halves = ([FOLDER / "cli"], [FOLDER, f"--ignore={FOLDER / 'cli'}"])
-    for process in [subprocess.Popen([*looking, *half], stdout=subprocess.DEVNULL) for half in halves]:
+    collecting = [subprocess.Popen([*looking, *half], stdout=subprocess.DEVNULL) for half in halves]
+    hypothesis.strategies.text().validate()  # finds all encodable characters, and keeps them for the workers
+    for process in collecting:
         process.wait()  # what is wrong with a test, the workers say
 
 
@@ -75,12 +78,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tiers = list(TIERS)
     asked_for = max((place for place, tier in enumerate(tiers, 1) if config.getoption(tier)), default=0)
     for item in items:
-        if item.get_closest_marker("multicast") and not config.stash.get(HAS_OWN_NETWORK, False):
+        names = {mark.name for mark in item.iter_markers()}
+        if "multicast" in names and not config.stash.get(HAS_OWN_NETWORK, False):
             item.add_marker(pytest.mark.xdist_group("multicast"))
         elif "demo" in getattr(item, "fixturenames", ()):  # its match is played once in each process that uses it
             item.add_marker(pytest.mark.xdist_group("demo"))
         for tier in tiers[asked_for:]:
-            if item.get_closest_marker(tier):
+            if tier in names:
                 item.add_marker(pytest.mark.skip(reason=f"{LEFT}{tier}"))
 
 
@@ -88,6 +92,7 @@ def pytest_collection_finish() -> None:
     """Exclude the collected tests from garbage collection, which then only has to search what tests create."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000)  # frequent collections took a tenth of the time of simulated worlds and found little
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 import psutil
 import pytest
-from distributed import KilledWorker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -917,6 +916,7 @@ class TestWorkers:
 class TestCluster:
     def test_work_that_kills_every_worker_breaks_the_executor(self) -> None:
         """A game that ends its process is counted as lost only if the feeder hears of it."""
+        from distributed import KilledWorker  # takes half a second to import
 
         class Killed:
             def result(self) -> None:
