@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -36,6 +37,7 @@ Ask = Callable[[str, Sequence[bytes]], list[Answer]]
 """Let a reader read inputs; its name comes first."""
 
 
+@cache
 def node() -> str:
     """Return the program that runs the page's verifier here, or skip the test."""
     found = shutil.which("node")

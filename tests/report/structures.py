@@ -73,7 +73,7 @@ def inputs(structure: Structure, count: int, seed: int) -> list[bytes]:
     rng = Random(seed)
     examples = structure.examples()
     found = dict.fromkeys(examples)
-    count = max(count, len(found) + 300)
+    count = max(count, len(found) + 100)
     while len(found) < count:
         data = rng.choice(examples)
         with suppress(NotCanonicalError):  # an array that became too deep has no encoding
