@@ -17,7 +17,7 @@ from tests.programs import run_here
 
 pytestmark = pytest.mark.xdist_group("growth")  # so that the homes are filled in one process only
 
-SMALL, TIMES = 50, 8
+SMALL, TIMES = 25, 8
 MORE = 1.4
 """How much more than so many times the work there may be: sorting and trees take a little."""
 

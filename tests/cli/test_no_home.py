@@ -14,7 +14,7 @@ from tests import programs
 from tests.disks import AS_STRANGER, needs_setpriv
 from tests.programs import MODULE, ROOT, Done
 
-pytestmark = needs_setpriv
+pytestmark = [needs_setpriv, pytest.mark.xdist_group("stranger")]  # so that one process starts zygotes of the account
 
 VECTOR = str(ROOT / "tests" / "vectors" / "resign.p2pdice")
 SAID = (
