@@ -183,10 +183,10 @@ class HostedTable:
 class Attendance:
     """The guests who hold up a host's match, and what that means for their seats.
 
-    A guest *fails* a proposal by leaving, by sending a wrong message, by sitting down a second time, by being without a
-    link for :data:`~protocol.limits.LINK_LOST` seconds, or by being silent for :data:`~protocol.limits.UNSIGNED`
-    seconds in total over all proposals at this table. The caller reports when proposals are made. Times are monotonic,
-    in seconds.
+    A guest *fails* a proposal by leaving, by sending a wrong message, by a JOIN that is refused, by having it withdrawn
+    a second time for a JOIN or a purse, by being without a link for :data:`~protocol.limits.LINK_LOST` seconds, or by
+    being silent for :data:`~protocol.limits.UNSIGNED` seconds in total over all proposals at this table. The caller
+    reports when proposals are made. Times are monotonic, in seconds.
     """
 
     def __init__(self) -> None:
