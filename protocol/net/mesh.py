@@ -158,7 +158,10 @@ class Mesh:
 
     def others_at(self, identity: bytes) -> frozenset[Address]:
         """Return the addresses at which all linked peers but this one listen: it cannot be reached there."""
-        return frozenset(peer.at for each, peer in self._peers.items() if each != identity)
+        others = [peer for each, peer in self._peers.items() if each != identity]
+        local = {peer.at[1] for peer in others if peer.link.is_on_own_machine}  # by loopback, which nobody advertises
+        here = ((host, port) for host, _ in self.addresses for port in local)
+        return frozenset((*(peer.at for peer in others), *here))
 
     def send(self, identity: bytes, frame: bytes) -> None:
         """Queue an encoded frame until :meth:`flush`. Without a link it is dropped, and catch-up makes up for it."""

@@ -21,6 +21,7 @@ from protocol.net.discovery import SERVICE_TYPE, Advertisement, Sighting
 from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
+from protocol.net.mesh import Mesh
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
     Carried,
@@ -482,8 +483,13 @@ async def test_a_lost_player_is_looked_for_where_nobody_else_is(
     monkeypatch.setattr(guest.node._locator, "_sighted", lambda match: (running, elsewhere))
     runtime, match = guest.node._runtime, bytes.fromhex("ab" * 32)
     assert runtime.where(bytes(32), match, ()) == [(HOST, 1), (HOST, 2)]
+    # They are linked by loopback, and advertise the address of this machine in the network.
+    monkeypatch.setattr(Mesh, "addresses", property(lambda mesh: (("192.0.2.9", mesh.port),)))
+    by_cable = replace(running, addresses=(("192.0.2.9", host.node.port),))
+    monkeypatch.setattr(guest.node._locator, "_sighted", lambda match: (by_cable, elsewhere))
+    assert runtime.where(bytes(32), match, ()) == [(HOST, 1), (HOST, 2)]
     (linked,) = runtime.mesh.linked()
-    assert (HOST, host.node.port) in runtime.where(linked, match, ())
+    assert ("192.0.2.9", host.node.port) in runtime.where(linked, match, ())
 
 
 async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
