@@ -3,39 +3,27 @@
     pip install '.[rl]' sb3-contrib
     python examples/ppo.py --dice 2 --steps 60000
 
-It writes the agent to ppo.zip, and prints what an opponent who knows the agent's policy could win. docs/training.md
-explains the steps.
+It writes the weights of the agent in agent.py, and prints what an opponent who knows the agent's policy could win.
+docs/training.md explains the steps.
 """
 
 import argparse
 import random
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
+from agent import FILE, Network
 from sb3_contrib import MaskablePPO
 
 from p2pdice.engine import apply, new_match
 from p2pdice.environment import LiarsDice
-from p2pdice.events import Event
-from p2pdice.moves import Bid, Hand, Liar, Move, Play, Rolled
+from p2pdice.moves import Bid, Hand, Liar, Play, Rolled
 from p2pdice.observations import Observer
-from p2pdice.players import Player
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.solved.exploitability import bounds
 from p2pdice.views import View
-
-FILE = Path("ppo.zip")
-
-
-def probabilities(policy: Any, seen: list[dict[str, Any]]) -> Any:
-    """Return the probability of each action for each observation, under a policy of Stable-Baselines3."""
-    inputs, _ = policy.obs_to_tensor(np.stack([each["observation"] for each in seen]))
-    masks = np.stack([each["action_mask"] for each in seen]).astype(bool)
-    return policy.get_distribution(inputs, masks).distribution.probs.detach().numpy().astype(float)
 
 
 class Seat(gymnasium.Env[Any, Any]):
@@ -46,8 +34,8 @@ class Seat(gymnasium.Env[Any, Any]):
         self.observation_space = self.match.observation_space("player_0")["observation"]
         self.action_space = self.match.action_space("player_0")
         self.rng = random.Random(seed)
-        self.selves: list[Any] = []
-        """The policies of the earlier selves, at least one."""
+        self.selves: list[Network] = []
+        """The earlier selves, at least one."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self.match.reset(seed=seed)
@@ -69,36 +57,12 @@ class Seat(gymnasium.Env[Any, Any]):
     def _let_others_move(self) -> None:
         while not self.match.terminations[self.me] and self.match.agent_selection != self.me:
             seen = self.match.observe(self.match.agent_selection)
-            chances = probabilities(self.other, [seen])[0].tolist()
+            chances = self.other.probabilities([seen])[0].tolist()
             self.match.step(self.rng.choices(range(len(chances)), chances)[0])
 
 
-@cache
-def trained() -> Any:
-    """Return the policy in :data:`FILE`; an arena makes a new player for each game, but reads the file once."""
-    return MaskablePPO.load(FILE, device="cpu").policy
-
-
-class Agent(Player):
-    """The trained agent as a bot: ``ppo:Agent``."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.policy = trained()
-
-    def started(self, ruleset: Ruleset, seat: int, players: int) -> None:
-        self.observer = Observer(ruleset, players)
-
-    def happened(self, event: Event) -> None:
-        self.observer.happened(event)
-
-    def choose(self, view: View) -> Move:
-        chances = probabilities(self.policy, [self.observer.observe(view)])[0].tolist()
-        return self.observer.act(self.rng.choices(range(len(chances)), chances)[0])
-
-
-def exploitability(policy: Any, rules: Ruleset) -> float:
-    """Return the share of first rounds that the policy loses to its best response, if each opens every second one."""
+def exploitability(network: Network, rules: Ruleset) -> float:
+    """Return the share of first rounds that the network loses to its best response, if each opens every second one."""
     start, _ = apply(new_match(rules, 2), Rolled())
     observer = Observer(rules, 2)
 
@@ -110,7 +74,7 @@ def exploitability(policy: Any, rules: Ruleset) -> float:
         listed = [(action, observer.act(int(action))) for action in seen[0]["action_mask"].nonzero()[0]]
         return [
             {move: row[action] for action, move in listed if isinstance(move, Bid | Liar)}
-            for row in probabilities(policy, seen)
+            for row in network.probabilities(seen)
         ]
 
     least, most = bounds(start, weights)
@@ -131,9 +95,10 @@ def main() -> None:
     for lesson in range(given.lessons + 1):
         if lesson:
             model.learn(given.steps // given.lessons, reset_num_timesteps=False)
-        model.save(FILE)
-        seat.selves.append(MaskablePPO.load(FILE, device="cpu").policy)
-        won = 0.5 + exploitability(model.policy, rules)
+        network = Network.copy_of(model.policy)
+        network.save(FILE)
+        seat.selves.append(network)
+        won = 0.5 + exploitability(network, rules)
         print(f"after lesson {lesson} a best response wins {won:.1%} of first rounds", flush=True)
 
 

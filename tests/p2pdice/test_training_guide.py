@@ -1,6 +1,6 @@
 """The example of docs/training.md: its seat is an environment, its agent is a player, and its measure is exact.
 
-The library that it learns with is too large for the tests. A policy that draws any legal action stands in.
+The library that it learns with is too large for the tests: policies of random weights stand in.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import random
 import re
 import sys
 from collections.abc import Sequence
+from math import exp, tanh
+from operator import mul
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -20,38 +23,68 @@ from cli.arena.fixtures import fixtures, named, round_robin
 from cli.arena.game import Plan, close_programs, play_games
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.moves import Bid, Hand, Liar, Play, Rolled
-from p2pdice.rulesets import PRESETS
+from p2pdice.observations import Observer, layout
+from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.solved.exploitability import bounds
+from p2pdice.views import View
 from tests.programs import ROOT
 
 ONE_DIE = PRESETS["classic"].with_options({"dice": "1"})
 
 
-@pytest.fixture
-def ppo(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example, with any legal action in the place of what would be learnt."""
-    library = ModuleType("sb3_contrib")
-    library.MaskablePPO = SimpleNamespace(load=lambda file, device: SimpleNamespace(policy=None))  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sb3_contrib", library)
-    spec = importlib.util.spec_from_file_location("ppo", ROOT / "examples" / "ppo.py")
+RNG = np.random.default_rng(1)
+
+
+def example(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "ppo", module)
+    monkeypatch.setitem(sys.modules, name, module)
     spec.loader.exec_module(module)
+    return module
 
-    def uniform(policy: None, seen: list[dict[str, Any]]) -> Any:
+
+@pytest.fixture
+def agent(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return example("agent", monkeypatch)
+
+
+@pytest.fixture
+def ppo(agent: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The example, without the library from which it learns."""
+    library = ModuleType("sb3_contrib")
+    library.MaskablePPO = None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sb3_contrib", library)
+    return example("ppo", monkeypatch)
+
+
+def policy(activation: str = "Tanh", rules: Ruleset = ONE_DIE) -> SimpleNamespace:
+    """Return what an agent takes from a policy of the library, whose layers have these names and this order."""
+    size, actions = layout(rules, 2).size, layout(rules, 2).actions
+    shapes = {
+        "mlp_extractor.policy_net.0": (8, size), "mlp_extractor.policy_net.2": (7, 8),
+        "mlp_extractor.value_net.0": (8, size), "mlp_extractor.value_net.2": (7, 8),
+        "action_net": (actions, 7), "value_net": (1, 7),
+    }  # fmt: skip
+    weights: dict[str, Any] = {}
+    for name, shape in shapes.items():
+        weights |= {f"{name}.weight": RNG.normal(size=shape), f"{name}.bias": RNG.normal(size=shape[0])}
+    return SimpleNamespace(activation_fn=SimpleNamespace(__name__=activation), state_dict=lambda: weights)
+
+
+class Uniform:
+    """A policy that draws any legal action."""
+
+    def probabilities(self, seen: list[dict[str, Any]]) -> Any:
         masks = np.stack([each["action_mask"] for each in seen]).astype(float)
         return masks / masks.sum(axis=1, keepdims=True)
-
-    monkeypatch.setattr(module, "probabilities", uniform)
-    return module
 
 
 @pytest.mark.parametrize("players", [2, 3])
 def test_a_seat_is_an_environment_in_which_matches_end(ppo: ModuleType, players: int) -> None:
     seat, rng = ppo.Seat(ONE_DIE, players), random.Random(1)
-    seat.selves.append(None)
+    seat.selves.append(Uniform())
     ends = []
     for seed in range(20):
         seat.reset(seed=seed)
@@ -73,18 +106,48 @@ def test_the_measure_is_that_of_the_same_policy_written_by_hand(ppo: ModuleType)
         return [{move: 1.0 for move in legal_moves(state) if isinstance(move, Bid | Liar)} for _ in hands]
 
     least, most = bounds(start, any_move)
-    assert ppo.exploitability(None, ONE_DIE) == pytest.approx((most - least) / 2)
+    assert ppo.exploitability(Uniform(), ONE_DIE) == pytest.approx((most - least) / 2)
 
 
-def test_an_arena_seats_the_agent(ppo: ModuleType) -> None:
+def test_an_agent_has_the_probabilities_of_the_policy_that_was_trained(agent: ModuleType, tmp_path: Path) -> None:
+    learnt = policy()
+    agent.Network.copy_of(learnt).save(tmp_path / "agent.npz")
+    network = agent.Network.load(tmp_path / "agent.npz")
+    start, _ = apply(new_match(ONE_DIE, 2), Rolled())
+    state, _ = apply(start, Play(start.turn, Bid(1, 3)))
+    seen = [Observer(ONE_DIE, 2).observe(View(state, state.turn, (face,))) for face in (1, 6)]
+    weights = learnt.state_dict()
+    for each, chances in zip(seen, network.probabilities(seen).tolist(), strict=True):
+        numbers = each["observation"].tolist()
+        for name in ("mlp_extractor.policy_net.0", "mlp_extractor.policy_net.2", "action_net"):
+            rows = zip(weights[f"{name}.weight"].tolist(), weights[f"{name}.bias"].tolist(), strict=True)
+            numbers = [sum(map(mul, row, numbers)) + bias for row, bias in rows]
+            numbers = numbers if name == "action_net" else [tanh(number) for number in numbers]
+        shares = [exp(score) * legal for score, legal in zip(numbers, each["action_mask"].tolist(), strict=True)]
+        assert chances == pytest.approx([share / sum(shares) for share in shares])
+
+
+def test_a_policy_of_another_kind_is_refused(agent: ModuleType) -> None:
+    with pytest.raises(ValueError, match="ReLU is not supported"):
+        agent.Network.copy_of(policy("ReLU"))
+
+
+def test_an_arena_seats_the_agent_and_says_if_it_learnt_another_game(
+    agent: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent.Network.copy_of(policy()).save(agent.FILE)
     tables = round_robin(2, ("classic",), (2,))
-    plan = Plan(named(["ppo:Agent", "random"]), tables, (ONE_DIE,), 10, "1", 20_000)
-    try:
-        games = play_games(plan, tuple(fixtures(tables, 10)))
-    finally:
-        close_programs()
-    assert not any(faults for game in games for faults in game.faults)
-    assert {game.winners for game in games} == {(0,), (1,)}
+    for rules, fault in ((ONE_DIE, ""), (PRESETS["classic"], "agent.npz is for other rules or another number")):
+        plan = Plan(named(["agent:Agent", "random"]), tables, (rules,), 10, "1", 20_000)
+        try:
+            games = play_games(plan, tuple(fixtures(tables, 10)))
+        finally:
+            close_programs()
+        faults = [each.reason for game in games for each in game.described]
+        assert bool(faults) == bool(fault)
+        assert fault in " ".join(faults)
+        assert {game.winners for game in games} == {(0,), (1,)}
 
 
 def test_the_loop_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
