@@ -126,15 +126,6 @@ def _pace(value: object) -> float:
     return float(value)
 
 
-def _one_of(words: tuple[str, ...]) -> Callable[[object], str]:
-    def check(value: object) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise ValueError("it is none of these")
-        return value
-
-    return check
-
-
 def _read_number(text: str) -> object:
     try:
         number = float(text)
@@ -143,13 +134,18 @@ def _read_number(text: str) -> object:
     return number if math.isfinite(number) else text
 
 
-def _quoted(words: tuple[str, ...]) -> str:
-    return listing([f'"{word}"' for word in words], "or")
+def _choice(meaning: str, words: tuple[str, ...], example: str) -> Setting:
+    def check(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError("it is none of these")
+        return value
+
+    return Setting(meaning, listing([f'"{word}"' for word in words], "or"), example, check, str)
 
 
 SETTINGS: Final = {
     "name": Setting("your nickname", "a nickname of 1 to 20 characters", "Ada", _nickname, str),
-    "ui": Setting("how a table is shown", _quoted(UIS), UIS[1], _one_of(UIS), str),
+    "ui": _choice("how a table is shown", UIS, "line"),
     "pace": Setting(
         "how slowly moves are shown; 0 for at once",
         f"a number from 0 to {SLOWEST:g}",
@@ -157,11 +153,11 @@ SETTINGS: Final = {
         _pace,
         _read_number,
     ),
-    "bell": Setting("when the terminal rings", _quoted(BELLS), BELLS[2], _one_of(BELLS), str),
-    "motion": Setting("what moves on the full screen", _quoted(MOTIONS), MOTIONS[1], _one_of(MOTIONS), str),
-    "color": Setting("the background of your terminal", _quoted(COLORS), COLORS[2], _one_of(COLORS), str),
-    "odds": Setting("show odds at tables that you open", _quoted(ODDS), ODDS[0], _one_of(ODDS), str),
-    "chat": Setting("who may chat at tables that you open", _quoted(CHAT), CHAT[1], _one_of(CHAT), str),
+    "bell": _choice("when the terminal rings", BELLS, "off"),
+    "motion": _choice("what moves on the full screen", MOTIONS, "calm"),
+    "color": _choice("the background of your terminal", COLORS, "light"),
+    "odds": _choice("show odds at tables that you open", ODDS, "off"),
+    "chat": _choice("let these talk at tables that you open", CHAT, "all"),
 }
 """The settings by key, in display order."""
 
