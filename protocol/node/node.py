@@ -203,6 +203,8 @@ class Node:
     def table_again(self, name: str) -> TableSettings | None:
         """Return settings for a table like that of :attr:`match`, or else of :attr:`former`, under a name.
 
+        Where nobody was asked about newcomers, as at a league's table, its owner is asked about strangers.
+
         :returns: None if there was no match here.
         """
         session = self._session or self._active.former
@@ -217,7 +219,7 @@ class Node:
             is_private(genesis.table),
             self._runtime.rules_name(genesis.ruleset),
             occasion.customs,
-            occasion.asks,
+            "always" if occasion.asks == "always" else "strangers",
             unlisted=session.match.is_solo,
         )
 

@@ -12,7 +12,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import date
+from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -21,11 +23,13 @@ from hypothesis import strategies as st
 from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
+from protocol.events import Asks
 from protocol.node.node import Node
 from protocol.storage.database import Database, HomeInUseError, StoreError
 from protocol.storage.home import Home
 from protocol.storage.match_names import LATEST
 from protocol.storage.store import Loss, Store
+from protocol.wire.frames import Customs
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.programs import Program
 from tests.simulation.world import IDENTITIES, World
@@ -108,6 +112,18 @@ def test_formed_matches_come_first_then_the_newest(store: Store) -> None:
     assert [match.over for match in store.matches()] == [True, False, False, False]
 
 
+@pytest.mark.parametrize("asks", get_args(Asks))
+def test_the_customs_of_a_table_and_whom_it_asks_about_are_there_after_a_restart(
+    store: Store, path: Path, asks: Asks
+) -> None:
+    for odds, talk in product(range(3), range(2)):
+        match = bytes([odds, talk]) * 16
+        store.add_match(match, b"genesis", KEY.public, 1, 7000, customs=Customs(odds, talk), asks=asks)
+    store.close()
+    found = {each.match: (each.customs, each.asks) for each in Store(path).matches() if each.match != MATCH}
+    assert found == {bytes(customs) * 16: (Customs(*customs), asks) for customs in product(range(3), range(2))}
+
+
 def test_a_match_added_again_stays_as_it_is(store: Store) -> None:
     store.mark_formed(MATCH)
     store.add_match(MATCH, b"genesis", KEY.public, 99, 9)
@@ -126,7 +142,9 @@ def test_the_newest_addresses_of_an_identity_are_kept(store: Store) -> None:
 HOLDER = """
 import sys
 from datetime import date
+from itertools import product
 from pathlib import Path
+from typing import get_args
 from protocol.storage.store import Store
 store = Store(Path(sys.argv[1]))
 print("held", flush=True)
@@ -298,6 +316,9 @@ def test_a_row_that_was_never_written_so_is_called_damage(store: Store, path: Pa
         "UPDATE matches SET table_name = x'00' WHERE match = ?",
         "UPDATE matches SET name = 'a b' WHERE match = ?",
         "UPDATE matches SET name = '../x' WHERE match = ?",
+        "UPDATE matches SET odds = 3 WHERE match = ?",
+        "UPDATE matches SET talk = 'all' WHERE match = ?",
+        "UPDATE matches SET asks = 'nobody' WHERE match = ?",
         "UPDATE matches SET winners = '1,' WHERE match = ?",
         "UPDATE matches SET winners = '10' WHERE match = ?",
         "UPDATE matches SET winners = x'31' WHERE match = ?",
@@ -358,7 +379,9 @@ def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -
 WRITER = """
 import sys
 from datetime import date
+from itertools import product
 from pathlib import Path
+from typing import get_args
 from protocol.storage.store import Store
 from tests.protocol.test_store import KEY, MATCH, message
 store = Store(Path(sys.argv[1]))
