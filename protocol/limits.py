@@ -164,7 +164,7 @@ ARRAY: Final = 1024
 header announces, so without this limit a few bytes could claim megabytes at each level of nesting."""
 FUTURE_PER_AUTHOR: Final = 16
 """Messages kept per author for steps after the open one, since an author can be several turns ahead of what another
-link has delivered. Messages that do not fit are requested again."""
+link has delivered. The last to arrive are kept; others are requested again."""
 CHECKED: Final = 512
 """Entries in the cache of valid signatures."""
 TRANSCRIPT: Final = 64 * KIB * KIB
@@ -189,9 +189,6 @@ third and later ones: by a message signed after them, or by a vote that names th
 other players may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
-VOTE_ROUNDS: Final = 3
-"""Latest voting rounds with a polka whose votes are kept, besides the leading one and that of a node's own last CLOSE.
-Convicting a player may make an earlier one lead again."""
 VOTE_ROUNDS_LATER: Final = 2
 """Latest voting rounds above the current one whose votes are kept per author and kind. Voters who are ahead are in the
 last voting round that a majority has closed, or in the next."""

@@ -109,12 +109,10 @@ class _Count(NamedTuple):
     """What all the votes together imply."""
 
     round: int
+    polkas: list[Polka]
     leading: Polka | None
     clean: VoteValue | None
     """The value of the clean polka of the current round, if any; the smallest if there are several."""
-    kept: tuple[Polka, ...]
-    """The polkas whose votes are kept: of the latest rounds, the leading one, and that of this node's last CLOSE with a
-    value. The CLOSE binds this node however many rounds have passed, so its polka must be able to lead again."""
     decided: tuple[VoteValue, tuple[Vote, ...]] | None
 
 
@@ -135,16 +133,10 @@ class Ballot:
         self._judged_at: set[bytes] = set()
         self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
         """By (round, author, is_close)."""
-        self._late: dict[tuple[int, bool], tuple[int, int, bool]] = {}
-        """The slot of the last late vote, by author and kind. They are kept: a decision may arrive after its round."""
-        self._polkas: set[tuple[int, VoteValue]] = set()
-        """All polkas found so far: a later ABSENT may name one whose votes have been dropped."""
         self._named: dict[bytes, set[int]] = {}
         """The tips and message ids that votes name, with the voters."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
-        self.has_voted = False
-        """Whether this node has voted on this root, even if nothing rests on its votes any more."""
 
     # Taking messages
 
@@ -179,12 +171,12 @@ class Ballot:
             if vote.value is None or vote.value not in others or is_full:
                 return Outcome.SURPLUS
         is_late = vote.round < self.round - 1
-        if is_late:
-            self._late[vote.author, vote.is_close] = slot
         self._votes[slot] = (*known, vote)
-        self.has_voted = self.has_voted or vote.author == self.me
         self._changed()
-        self._forget()
+        if not is_kept:
+            self._forget()
+            if slot not in self._votes:
+                return Outcome.SURPLUS
         self._named = {}
         for each in self.votes():
             if each.value is not None:
@@ -214,37 +206,12 @@ class Ballot:
         self._count = self._line = None
 
     def _forget(self) -> None:
-        """Drop votes that nothing depends on any more. This bounds the memory: a liar can add only a few votes to each
-        round, and no round ends without an honest CLOSE."""
-        counted = self._counted
-        later: dict[tuple[int, bool], list[int]] = {}
-        """The rounds above the current one in which an author has voted, by author and kind."""
-        for number, author, is_close in sorted(self._votes):
-            if number > counted.round:
-                later.setdefault((author, is_close), []).append(number)
-        polkas = {(polka.round, polka.value) for polka in counted.kept}
-        closed = (vote.value for vote in self.votes() if vote.is_close and vote.value is not None)
-        backed = {*closed, *(polka.value for polka in counted.kept)}  # a decision, too, may rest on old ABSENTs
-        late = self._late.values()
-        for slot in [slot for slot in self._votes if slot[0] not in (counted.round, counted.round - 1)]:
-            number, author, is_close = slot
-            if slot in late or number in later.get((author, is_close), ())[-limits.VOTE_ROUNDS_LATER :]:
-                continue
-            kept = tuple(
-                vote
-                for vote in self._votes[slot]
-                if vote.value is not None
-                and ((number, vote.value) in polkas or (not is_close and vote.value in backed and self._backs(vote)))
-            )
-            if kept:
-                self._votes[slot] = kept
-            else:
+        """Of votes of rounds to come, keep each author's latest of a kind, as CometBFT's HeightVoteSet does: nothing
+        rests on them before their round. Votes of past rounds stay: no round ends without an honest CLOSE."""
+        ahead = sorted(slot for slot in self._votes if slot[0] > self.round)
+        for whose in {slot[1:] for slot in ahead}:
+            for slot in [slot for slot in ahead if slot[1:] == whose][: -limits.VOTE_ROUNDS_LATER]:
                 del self._votes[slot]
-
-    def _backs(self, vote: Vote) -> bool:
-        """Return whether this vote is its author's latest ABSENT for its value."""
-        others = (each for votes in self._votes.values() for each in votes if each.author == vote.author)
-        return not any(each.round > vote.round and each.value == vote.value and not each.is_close for each in others)
 
     # Conclusions
 
@@ -256,55 +223,39 @@ class Ballot:
 
     def _derive(self) -> _Count:
         if not self._votes:
-            return _Count(0, None, None, (), None)
-        root = self.root
-        counting = [vote for vote in self.votes() if vote.value is None or self._leaving(vote.value) is not None]
-        closers: dict[int, set[int]] = {}
-        for vote in counting:
+            return _Count(0, [], None, None, None)
+        votes, closers = [*self.votes()], dict[int, set[int]]()
+        for vote in votes:
             if vote.is_close:
                 closers.setdefault(vote.round, set()).add(vote.author)
-        size = root.majority
-        number = max((each + 1 for each, authors in closers.items() if len(authors) >= size), default=0)
-        number = max([number, *(vote.round for vote in self.votes() if vote.author == self.me)])
+        closed = (each + 1 for each, authors in closers.items() if len(authors) >= self.root.majority)
+        current = max([0, *closed, *(vote.round for vote in votes if vote.author == self.me)])
         absents: dict[tuple[int, VoteValue], list[Vote]] = {}
         closes: dict[tuple[int, VoteValue], list[Vote]] = {}
-        backers: dict[VoteValue, dict[int, Vote]] = {}
-        for vote in counting:
-            if vote.value is not None:
+        firsts: dict[VoteValue, dict[int, Vote]] = {}
+        """By value, each author's first ABSENT."""
+        for vote in votes:
+            if vote.value is not None and vote.round <= current and self._leaving(vote.value) is not None:
                 (closes if vote.is_close else absents).setdefault((vote.round, vote.value), []).append(vote)
                 if not vote.is_close:
-                    backers.setdefault(vote.value, {}).setdefault(vote.author, vote)
-        found = []
-        for (each, value), votes in sorted(absents.items(), key=lambda item: (item[0][0], item[0][1].order())):
-            voters = {
-                vote.author
-                for vote in votes
-                if vote.polka_round < 0 or vote.polka_round < number - 1 or (vote.polka_round, value) in self._polkas
-            }
-            support = {*backers[value], *(vote.author for vote in closes.get((each, value), ()))}
-            if each <= number and self._elect(value, voters, support):
-                self._polkas.add((each, value))
-                found.append(Polka(each, value, frozenset(voters)))
-        leading = [polka for polka in found if self._is_clean(polka) or self._is_closed(closes, polka)]
-        clean = [polka.value for polka in found if polka.round == number and self._is_clean(polka)]
-        last = max((polka.round for polka in leading), default=-1)
-        closing = (vote for votes in closes.values() for vote in votes)
-        bound = max((vote.round for vote in closing if vote.author == self.me), default=-1)
-        latest = sorted({polka.round for polka in found})[-limits.VOTE_ROUNDS :]
+                    firsts.setdefault(vote.value, {}).setdefault(vote.author, vote)
+        found: dict[tuple[int, VoteValue], Polka] = {}
+        for (number, value), votes in sorted(absents.items(), key=lambda item: (item[0][0], item[0][1].order())):
+            voters = {each.author for each in votes if each.polka_round < 0 or (each.polka_round, value) in found}
+            if self._elect(value, voters, (vote.author for vote in firsts[value].values() if vote.round <= number)):
+                found[number, value] = Polka(number, value, frozenset(voters))
+        polkas = [*found.values()]
+        leading = [polka for polka in polkas if self._is_clean(polka) or self._is_closed(closes, polka)]
+        clean = [polka.value for polka in polkas if polka.round == current and self._is_clean(polka)]
+        leader = min(leading, key=lambda polka: (-polka.round, polka.value.order()), default=None)
         decided = None
-        for (_, value), votes in sorted(closes.items(), key=lambda item: (-item[0][0], item[0][1].order())):
-            by_author = {vote.author: vote for vote in votes}
-            elected = self._elect(value, by_author, backers.get(value, ()))
-            if elected:
-                decided = value, tuple(by_author.get(author) or backers[value][author] for author in elected)
+        for (number, value), votes in sorted(closes.items(), key=lambda item: (-item[0][0], item[0][1].order())):
+            absent = {author: vote for author, vote in firsts.get(value, {}).items() if vote.round <= number}
+            known = absent | {vote.author: vote for vote in votes}
+            if elected := self._elect(value, {vote.author for vote in votes}, absent):
+                decided = value, tuple(known[author] for author in elected)
                 break
-        return _Count(
-            number,
-            min((each for each in leading if each.round == last), key=lambda each: each.value.order(), default=None),
-            min(clean, key=VoteValue.order, default=None),
-            tuple(polka for polka in found if polka.round in (*latest, last, bound)),
-            decided,
-        )
+        return _Count(current, polkas, leader, min(clean, key=VoteValue.order, default=None), decided)
 
     def _leaving(self, value: VoteValue) -> set[int] | None:
         """Return the authors who leave if a value is decided. Return None if the value is malformed, or if its step or
@@ -400,6 +351,11 @@ class Ballot:
         return bool(self._votes)
 
     @property
+    def has_voted(self) -> bool:
+        """Whether this node has voted on this root."""
+        return any(author == self.me for _, author, _ in self._votes)
+
+    @property
     def has_resigned(self) -> bool:
         """Whether this node has signed a RESIGN after this root. From then on it neither signs nor votes."""
         return any(signed.message.kind is Kind.RESIGN for signed in self._own())
@@ -491,13 +447,11 @@ class Ballot:
                 named = self.branches.closing(path[-1], vote.value.entries)
                 shown += (named or {}).values()
         number = vote.round if vote.is_close else vote.polka_round
-        for each in self.votes():
-            is_of_polka = not each.is_close and each.round == number
-            is_of_round = each.is_close and not vote.is_close and each.round == vote.round - 1
-            is_backing = number >= 0 and not each.is_close
-            if is_of_round or ((is_of_polka or is_backing) and each.value == vote.value):
-                shown.append(each.signed)
-        return shown
+        votes = [*self.votes()]
+        if not vote.is_close:
+            shown += (each.signed for each in votes if each.is_close and each.round == vote.round - 1)
+        absents = (each for each in votes if not each.is_close and each.round <= number)
+        return [*shown, *(each.signed for each in absents if each.value == vote.value)]
 
     def _has_closed(self, number: int) -> bool:
         return (number, self.me, True) in self._votes
@@ -514,10 +468,10 @@ class Ballot:
 
     def counting(self) -> Iterator[Vote]:
         """Yield the votes that two nodes should share: of the current and previous rounds, and of the leading polka."""
-        counted = self._counted
-        leads = None if counted.leading is None else (counted.leading.round, counted.leading.value)
+        number, leading = self.round, self.leading
         for vote in self.votes():
-            if vote.round in (counted.round - 1, counted.round) or (vote.round, vote.value) == leads:
+            is_of_leading = leading is not None and (vote.round, vote.value) == leading[:2]
+            if vote.round in (number - 1, number) or is_of_leading:
                 yield vote
 
     def by(self, author: int) -> Iterator[Signed]:

@@ -5,13 +5,14 @@ each message, provided that somebody has signed something after it. The node fol
 (:meth:`Branches.line`). SPEC.md, §6 has the rules.
 
 Memory is bounded. Each slot keeps its first two messages, and further ones only if somebody other than their author
-has named them in a vote or signed a message after them. Messages whose tip is unknown are kept for a limited number of
-slots per author.
+has named them in a vote or signed a message after them. Of the messages whose tip is unknown, each author's last ones
+are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
 from itertools import islice, product
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from typing import Protocol
 
 from protocol import limits
 from protocol.consensus.position import FORMED, Position
+from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.wire.messages import Signed
 
 Names = Mapping[bytes, Collection[int]]
@@ -67,8 +69,8 @@ class Branches:
         """By tip; every step precedes those that follow it."""
         self.messages: dict[bytes, dict[int, tuple[Signed, ...]]] = {root.tip: {}}
         """By tip of a known step, then by author; each slot in order of arrival."""
-        self.later: dict[int, dict[tuple[int, bytes, int], Signed]] = {}
-        """Messages whose tip is unknown, by author and (step, tip, kind)."""
+        self.later: dict[int, dict[bytes, Signed]] = {}
+        """Messages whose tip is unknown, by author and id, in order of arrival."""
         self._folding = folding
         self._parents: dict[bytes, bytes] = {}
         self._children: dict[bytes, list[bytes]] = {}
@@ -102,7 +104,7 @@ class Branches:
         self._folding.judge(position, signed)
         if len(known) >= limits.IDS_PER_SLOT and not is_kept:
             wanted = self._wanted(named, message.author)
-            is_supported = signed.id in wanted or not wanted.isdisjoint(self._tips(position, signed))
+            is_supported = signed.id in wanted or self._leads_to(wanted, position, signed)
             if not is_supported or len(known) >= limits.SUPPORTED_PER_SLOT:
                 return Outcome.SURPLUS
         slots[message.author] = (*known, signed)
@@ -111,14 +113,14 @@ class Branches:
         return Outcome.ADDED
 
     def keep_for_later(self, signed: Signed, *, is_kept: bool = False) -> Outcome:
-        """Keep a message whose step is not known yet; if the author has too many, drop the one for the latest step."""
+        """Keep a message whose step is not known yet; if the author has too many, drop the one that came first."""
         message = signed.message
         if message.step <= self.root.step:
             return Outcome.FOREIGN
         kept = self.later.setdefault(message.author, {})
-        kept.setdefault((message.step, message.tip, message.kind), signed)
-        if len(kept) > limits.FUTURE_PER_AUTHOR and not is_kept:  # the latest step will need its message last
-            del kept[max(kept)]
+        kept[signed.id] = kept.pop(signed.id, signed)
+        if len(kept) > limits.FUTURE_PER_AUTHOR and not is_kept:
+            del kept[next(iter(kept))]
         return Outcome.FUTURE
 
     def grow(self, named: Names = MappingProxyType({})) -> Iterator[Signed]:
@@ -153,8 +155,8 @@ class Branches:
     def ripe(self) -> Iterator[Signed]:
         """Yield kept messages whose step has become known, and stop keeping them."""
         for kept in self.later.values():
-            for slot in [slot for slot in kept if slot[1] in self.positions]:
-                yield kept.pop(slot)
+            for each in [each for each, signed in kept.items() if signed.message.tip in self.positions]:
+                yield kept.pop(each)
 
     def _closings(self, position: Position, slots: Mapping[int, tuple[Signed, ...]]) -> Iterator[dict[int, Signed]]:
         """Yield sets of messages with which a full step can close, at most :data:`~protocol.limits.BRANCHINGS`."""
@@ -162,17 +164,30 @@ class Branches:
         for chosen in islice(choices, limits.BRANCHINGS):
             yield dict(zip(position.owed, chosen, strict=True))
 
-    def _tips(self, position: Position, signed: Signed) -> set[bytes]:
-        """Return the tips after a step that could close with this message; an empty set if the step is not full."""
-        slots = {**self.messages[position.tip], signed.message.author: (signed,)}
-        if any(author not in slots for author in position.owed) or position.is_boundary:
-            return set()
-        return {self._folding.tip_after(position, entries) for entries in self._closings(position, slots)}
+    def _leads_to(self, wanted: Collection[bytes], position: Position, signed: Signed) -> bool:
+        """Return whether a step that closes with a judged message leads to a wanted tip, directly or by further
+        messages of its author alone."""
+        author = signed.message.author
+        slots = {**self.messages.get(position.tip, {}), author: (signed,)}
+        if any(each not in slots for each in position.owed) or position.is_boundary:
+            return False
+        for entries in self._closings(position, slots):
+            tip = self._folding.tip_after(position, entries)
+            if tip in wanted:
+                return True
+            for following in self.said(tip, author):
+                after = self._folding.after(position, entries)
+                with suppress(RejectedMessageError, MisconductError):
+                    self._folding.judge(after, following)
+                    if self._leads_to(wanted, after, following):
+                        return True
+        return False
 
     def _wanted(self, named: Names, unless: int | None = None) -> set[bytes]:
         """Return what anybody but one author has signed a message after, or names in a vote. Otherwise a liar who
         supports their own messages would leave no room for the one that everybody else holds."""
-        wanted = {slot[1] for author, kept in self.later.items() if author != unless for slot in kept}
+        later = (kept.values() for author, kept in self.later.items() if author != unless)
+        wanted = {signed.message.tip for kept in later for signed in kept}
         return wanted.union(name for name, voters in named.items() if any(voter != unless for voter in voters))
 
     # Queries
@@ -245,7 +260,7 @@ class Branches:
 
     def said(self, tip: bytes, author: int) -> list[Signed]:
         """Return all kept messages of one author for the step with this tip."""
-        kept = [signed for slot, signed in self.later.get(author, {}).items() if slot[1] == tip]
+        kept = (signed for signed in self.later.get(author, {}).values() if signed.message.tip == tip)
         return [*self.messages.get(tip, {}).get(author, ()), *kept]
 
     def own(self, author: int) -> Iterator[Signed]:

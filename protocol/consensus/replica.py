@@ -389,7 +389,7 @@ class Replica:
 
     def _later(self) -> Iterator[Signed]:
         for author, kept in sorted(self.ballot.branches.later.items()):
-            yield from (kept[slot] for slot in sorted(kept))
+            yield from kept.values()
             yield from (signed for _, signed in sorted(self._votes_ahead.get(author, {}).items()))
 
     def _proofs(self) -> Iterator[Signed]:

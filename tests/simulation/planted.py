@@ -300,7 +300,7 @@ def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[Non
     def bad(branches: Branches, signed: Signed, *, is_kept: bool = False) -> Outcome:
         message = signed.message
         kept = branches.later.setdefault(message.author, {})
-        kept.setdefault((message.step, message.tip, message.kind), signed)
+        kept[signed.id] = signed
         if len(kept) > limits.FUTURE_PER_AUTHOR:
             plant.runs()
         return Outcome.FUTURE

@@ -227,6 +227,11 @@ class Table:
         """Return what an honest player signs in a step."""
         return self._ordinary(position, author, "r" if is_resigning else "o")
 
+    def lie(self, position: Position, what: str) -> Signed:
+        """Return one of the messages that the liar may sign in a step, by the letter for it."""
+        assert self.liar is not None
+        return self._ordinary(position, self.liar, what)
+
     def vote(self, vote: Vote) -> Signed:
         """Return the message that says a vote."""
         kind, body = spell_vote(vote)
@@ -567,6 +572,27 @@ def _frozen(thing: Any) -> Any:
     return tuple(map(_frozen, thing)) if isinstance(thing, list | tuple) else thing
 
 
+def is_settled(table: Table, group: Sequence[Node]) -> bool:
+    """Tell whether a group of nodes has come to the end, or is no quorum any more."""
+    active = [node for node in group if not node.is_through() or node.ballot.root.kind is None]
+    going = [node for node in active if not node.is_through()]
+    if not going:
+        return True
+    if len({node.ballot.root.tip for node in active}) > 1:
+        return False
+    position, voters = going[0].ballot.line[-1], {node.me for node in active}
+    missing = () if position.kind is Kind.LOCK else set(position.owed) - voters
+    base = set(position.base).difference(position.left)
+    stay = set(position.live).difference(missing)
+    return (
+        2 * len(base & voters) <= len(position.base)
+        or 2 * len(base.difference(missing)) <= len(position.base)
+        or 2 * len(voters.intersection(position.live)) < len(position.live)
+        or 2 * len(stay & voters) < len(stay)
+        or not stay
+    )
+
+
 class Explorer:
     """All states of a world."""
 
@@ -831,7 +857,7 @@ class Explorer:
             return known
         nodes, found = self._exchange(list(state[:-2]), group), -1
         for sweep in range(SWEEPS + 3 * lies):
-            if self._is_settled(nodes, group):
+            if is_settled(self.table, [self.nodes[nodes[index]] for index in group]):
                 found = sweep
                 break
             if chance is not None and lies:
@@ -883,26 +909,6 @@ class Explorer:
                         nodes[index] = self.move(nodes[index], "close")
             if nodes == before:
                 return nodes
-
-    def _is_settled(self, nodes: Sequence[int], group: Sequence[int]) -> bool:
-        """Tell whether a group has come to the end, or is no quorum any more."""
-        going = [index for index in group if not self.nodes[nodes[index]].is_out]
-        active = {self.table.honest[i] for i in group if i in going or self.nodes[nodes[i]].has_ended}
-        if not going:
-            return True
-        if len({self.nodes[nodes[index]].root for index in group if self.table.honest[index] in active}) > 1:
-            return False
-        position = self.table.positions[self.nodes[nodes[going[0]]].open]
-        missing = () if position.kind is Kind.LOCK else set(position.owed) - active
-        base = set(position.base).difference(position.left)
-        stay = set(position.live).difference(missing)
-        return (
-            2 * len(base & active) <= len(position.base)
-            or 2 * len(base.difference(missing)) <= len(position.base)
-            or 2 * len(active.intersection(position.live)) < len(position.live)
-            or 2 * len(stay & active) < len(stay)
-            or not stay
-        )
 
     # Ways through the world
 

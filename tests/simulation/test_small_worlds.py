@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from protocol import limits
 from protocol.consensus import ballot as ballot_module
 from protocol.consensus.ballot import Ballot, Polka, elect, is_possible
 from protocol.consensus.kinds import Vote
@@ -233,7 +232,7 @@ class FirstPolkaLeads(Ballot):
 
     @property
     def leading(self) -> Polka | None:
-        return next(iter(self._counted.kept), None)
+        return next(iter(self._counted.polkas), None)
 
 
 class EveryPolkaLeads(Ballot):
@@ -241,7 +240,7 @@ class EveryPolkaLeads(Ballot):
 
     @property
     def leading(self) -> Polka | None:
-        return min(self._counted.kept, key=lambda polka: (-polka.round, polka.value.order()), default=None)
+        return min(self._counted.polkas, key=lambda polka: (-polka.round, polka.value.order()), default=None)
 
 
 class OnlyCleanLead(Ballot):
@@ -252,21 +251,25 @@ class OnlyCleanLead(Ballot):
 
 
 class ForgetsItsClose(Ballot):
-    """Keeps the votes of the three latest rounds with a polka, and not those that its own CLOSE rests on."""
+    """Keeps the votes of the last four rounds, and not those that its own CLOSE rests on."""
 
-    def _derive(self) -> Any:
-        count = super()._derive()
-        rounds = sorted({polka.round for polka in count.kept})[-limits.VOTE_ROUNDS :]
-        return count._replace(kept=tuple(polka for polka in count.kept if polka.round in rounds))
+    def _forget(self) -> None:
+        super()._forget()
+        for slot in [slot for slot in self._votes if slot[0] < self.round - 3]:
+            del self._votes[slot]
 
 
 class RoundsOfItsOwn(Ballot):
     """Leaves a round when it has closed it, whatever others have."""
 
     def _derive(self) -> Any:
+        known, closes = self._votes, [vote for vote in self.votes() if vote.is_close and vote.author == self.me]
+        alike = {(vote.round, each, True): (vote._replace(value=None),) for vote in closes for each in self.root.base}
+        self._votes = {slot: tuple(vote._replace(author=slot[1]) for vote in votes) for slot, votes in alike.items()}
+        self._votes.update(known)
         count = super()._derive()
-        own = max((vote.round + 1 for vote in self.votes() if vote.is_close and vote.author == self.me), default=0)
-        return count._replace(round=own, clean=None) if own > count.round else count
+        self._votes = known
+        return count
 
 
 class NeverNil(Ballot):
@@ -282,7 +285,7 @@ class ClosesAnyRound(Ballot):
 
     @property
     def close(self) -> Vote | None:
-        found = [polka for polka in self._counted.kept if self._is_clean(polka)]
+        found = [polka for polka in self._counted.polkas if self._is_clean(polka)]
         if self.me is None or not found or not self._may_vote:
             return None
         vote = Vote(self.root.tip, self.me, True, found[-1].round, found[-1].value)
@@ -294,7 +297,7 @@ class ClosesOnCheats(Ballot):
 
     def _derive(self) -> Any:
         count = super()._derive()
-        aims = [polka.value for polka in count.kept if polka.round == count.round]
+        aims = [polka.value for polka in count.polkas if polka.round == count.round]
         return count._replace(clean=min(aims, key=Aim.order, default=None))
 
 
@@ -423,7 +426,6 @@ PLANTED = {
     "a CLOSE is forgotten": Planted(
         "nobody honest contradicts themselves", {"script": "j,L", "liar": 2, "rounds": 7}, 1, ForgetsItsClose
     ),
-    "rounds of one's own": Planted("live", {**CHEAT, "rounds": 4}, 52, RoundsOfItsOwn),
     "never nil": Planted("live", TURN, rule=NeverNil),
     "closes any round": Planted("nobody honest contradicts themselves", TURN, rule=ClosesAnyRound),
     "bound by its LOCK": Planted(
