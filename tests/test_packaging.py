@@ -18,6 +18,8 @@ import pytest
 
 import cli
 
+pytestmark = pytest.mark.xdist_group("packaging")  # so that the packages are built in one process only
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("cli", "p2pdice", "protocol")
 

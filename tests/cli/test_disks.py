@@ -288,7 +288,7 @@ def test_on_a_disk_that_keeps_no_modes_one_is_told_once_and_plays(p2pdice: Run, 
     double = {"DISK_WITHOUT_MODES": str(disk), "DISK_OWNER": owner, "PYTHONPATH": path, "P2PDICE_HOME": str(home)}
     home.mkdir(parents=True)
     said = []
-    for command in ("identity", "identity", "matches", "purse", "league --bots 2 --seats 2"):
+    for command in ("identity", "matches", "purse", "league --bots 2 --seats 2 --set dice=1"):
         done = p2pdice(*command.split(), **double)
         assert done.returncode == ExitCode.DONE, (command, done.stderr, done.stdout)
         said.append(done.stderr)

@@ -37,16 +37,15 @@ def test_the_samples_hold_every_type_of_event() -> None:
 
 
 @pytest.mark.parametrize("seating", [ME, OTHER, NOBODY])
-@pytest.mark.parametrize("event", node_events(), ids=lambda event: type(event).__name__)
-def test_every_event_is_told_in_whole_sentences(event: node.NodeEvent, seating: Seating) -> None:
-    text = narrate(event, seating)
-    first = text.split("\n")[0]
-    assert first[0].isupper()
-    assert (
-        isinstance(event, node.Said) or first.rstrip()[-1] in ".:?" or "transcript" in first or "The proof is" in first
-    )
-    assert "you is" not in text.lower()
-    assert not re.search(r"\bNone\b", text)
+def test_every_event_is_told_in_whole_sentences(seating: Seating) -> None:
+    for event in node_events():
+        text = narrate(event, seating)
+        first = text.split("\n")[0]
+        assert first[0].isupper()
+        may_go_on = isinstance(event, node.Said) or "transcript" in first or "The proof is" in first
+        assert may_go_on or first.rstrip()[-1] in ".:?"
+        assert "you is" not in text.lower()
+        assert not re.search(r"\bNone\b", text)
 
 
 @given(
@@ -303,11 +302,11 @@ def test_an_event_has_the_fields_that_programs_know(name: str) -> None:
     assert " ".join(sorted(found - {"type", "sentence"})) == FIELDS[name]
 
 
-@pytest.mark.parametrize("event", node_events("Ben\u202e", "\x1b[2J"), ids=lambda event: type(event).__name__)
-def test_a_stream_is_one_ascii_line_an_event(event: node.NodeEvent) -> None:
-    line = event_line(event, NOBODY)
-    assert line.isascii()
-    assert line.isprintable()
-    data = json.loads(line)
-    assert (data["type"], data["sentence"]) == (event_name(type(event)), narrate(event, NOBODY))
-    assert not {"state", "view"} & set(data)
+def test_a_stream_is_one_ascii_line_an_event() -> None:
+    for event in node_events("Ben\u202e", "\x1b[2J"):
+        line = event_line(event, NOBODY)
+        assert line.isascii()
+        assert line.isprintable()
+        data = json.loads(line)
+        assert (data["type"], data["sentence"]) == (event_name(type(event)), narrate(event, NOBODY))
+        assert not {"state", "view"} & set(data)

@@ -151,7 +151,7 @@ def test_a_bot_is_marked_by_what_a_nickname_may_have_and_by_nothing_like_it(name
 
 
 def test_every_shown_character_takes_room_on_a_terminal() -> None:
-    hidden = [code for code in range(sys.maxunicode + 1) if not flaw(chr(code)) and get_cwidth(chr(code)) < 1]
+    hidden = [code for code in range(sys.maxunicode + 1) if get_cwidth(chr(code)) < 1 and not flaw(chr(code))]
     assert [hex(code) for code in hidden] == []
 
 

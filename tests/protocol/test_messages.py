@@ -81,7 +81,6 @@ def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_message(
     assert parsed.message.body in BODIES[parsed.message.kind] or isinstance(part, bytes | str | tuple)
 
 
-@pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize(
     "body",
     [
@@ -101,9 +100,10 @@ def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_message(
         (0, 0, b"h"),
     ],
 )
-def test_a_body_of_another_shape_is_refused(kind: Kind, body: Value) -> None:
-    with pytest.raises(MalformedMessageError, match=kind.name):
-        parse_signed(encode((*fields(EXAMPLES[0])[:5], int(kind), body)), bytes(64))
+def test_a_body_of_another_shape_is_refused(body: Value) -> None:
+    for kind in Kind:
+        with pytest.raises(MalformedMessageError, match=kind.name):
+            parse_signed(encode((*fields(EXAMPLES[0])[:5], int(kind), body)), bytes(64))
 
 
 NO_VALUES: list[Value] = [

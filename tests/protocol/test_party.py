@@ -78,7 +78,7 @@ def test_a_person_may_think_for_half_an_hour(patient: None, players: int) -> Non
     assert {machine.transcript for machine in world.machines} == {world.machines[PERSON].transcript} != {b""}
 
 
-@pytest.mark.parametrize("days", [0.5, pytest.param(14, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("days", [0.1, pytest.param(14, marks=pytest.mark.slow)])
 def test_a_match_may_wait_for_weeks(patient: None, days: float) -> None:
     """Nodes say every five seconds what they hold. A pause that doubled each time once outgrew every float."""
     world = Table(2, seed=2)

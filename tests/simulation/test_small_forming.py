@@ -16,7 +16,7 @@ from tests.simulation.small_forming import ViolationError, explore
 from tests.tiers import thoroughly
 
 
-@pytest.mark.parametrize("seeds", [range(0, 8, 2), range(1, 8, 2), *thoroughly([range(8, 16, 2), range(9, 16, 2)])])
+@pytest.mark.parametrize("seeds", [range(1, 8, 2), *thoroughly([range(0, 8, 2), range(8, 16, 2), range(9, 16, 2)])])
 def test_promises_of_forming_hold_in_small_worlds(tmp_path: Path, seeds: range) -> None:
     figures = explore(tmp_path, seeds)
     assert figures["bound"] > 5
