@@ -445,19 +445,22 @@ class Proposals:
 
         :raises NodeError: if the stored match is damaged.
         """
+        self.serve_given_up(but=stored.match)  # first, as the newest proposal takes the place of any without COMMIT
         self.session = returned = self._stored(stored)
         returned.keep_links(resumed=True)
         returned.start(())
         if not stored.formed:
             self.bound(returned)
             returned.tell_who_is_awaited()
-        self.serve_given_up()
         return returned
 
-    def serve_given_up(self) -> None:
-        """Serve the proposals that this home has signed but does not play: others may have formed them."""
+    def serve_given_up(self, but: bytes = b"") -> None:
+        """Serve the proposals that this home has signed but does not play: others may have formed them.
+
+        :param but: the id of the match that is played.
+        """
         for stored in archive.given_up(self._runtime.store.matches()):
-            if self.find(stored.match) is None:
+            if stored.match != but and self.find(stored.match) is None:
                 with suppress(NodeError, StoreError):
                     self._stored(stored).feed(Withdrawn())
 

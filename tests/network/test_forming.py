@@ -25,6 +25,7 @@ from protocol.events import LobbyChanged, MatchStarted, Misbehaved, Stopped, Tab
 from protocol.match.lobby import TableSettings
 from protocol.node.playing import PlayerSession
 from protocol.rate_limit import Bucket
+from protocol.storage.database import StoreError
 from protocol.wire.frames import (
     Carried,
     Frame,
@@ -568,6 +569,28 @@ async def test_a_guest_that_was_restarted_resigns_from_what_was_formed_without_i
     await ada.node.host(TableSettings("Next", RULES, 2))  # its owner has moved to another table
     await until(lambda: proposal.known_to(ada).match.is_formed)
     assert ada.plays == []
+
+
+@in_room
+async def test_a_guest_returns_to_a_match_whose_messages_a_crash_lost_beside_one_that_it_gave_up(room: Room) -> None:
+    """Serving the other one dropped this one, which was then served as given up: two sessions, two signers."""
+    _, _, (ada,) = await bound(room, "Ada")
+    await until(lambda: ada.told(TableClosed))
+    host = await room.sit("Host")
+    await host.node.host(TableSettings("Next", RULES, 2))
+
+    def fail(*_: object) -> None:
+        raise StoreError("cannot write to the store: database or disk is full")
+
+    ada.node._store.write = fail  # type: ignore[assignment, method-assign]
+    await ada.node.join(line(room, host.key, host.node.identity.fingerprint))
+    await until(lambda: ada.told(Stopped))
+    await ada.die()
+    await ada.begin()
+    match = bytes.fromhex(await ada.node.resume())
+    assert views.proposals(ada).find(match) is session(ada)
+    await asyncio.sleep(1)
+    assert [each.is_given_up for each in views.proposals(ada).sessions] == [True, False]
 
 
 def rejects_commits(person: Person) -> None:

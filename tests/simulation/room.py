@@ -61,7 +61,7 @@ class _End:
     """One end of a link; as much of :class:`protocol.net.link.Link` as a mesh uses."""
 
     version = PROTOCOL_VERSION
-    use = LinkUse.IDLE
+    use, is_on_own_machine = LinkUse.IDLE, False
 
     def __init__(self, room: Room, owner: bytes, peer_key: bytes, remote: Address, handler: LinkHandler) -> None:
         self.room, self.owner, self.peer_key, self.remote, self.handler = room, owner, peer_key, remote, handler
