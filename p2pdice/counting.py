@@ -47,6 +47,10 @@ class Counting:
         """Return the weight of one die showing ``die`` in a bid on ``face``: a small integer, possibly negative."""
         return int(die == face)
 
+    def counts(self, die: int, face: int) -> bool:
+        """Return whether a die showing ``die`` counts for a bid on ``face``, with whatever weight."""
+        return self.weight(die, face) != 0
+
     def opened(self, _face: int) -> Counting:
         """Return the counting for a round whose first bid is on the given face; 0 means that nobody has bid yet."""
         return self

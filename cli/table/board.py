@@ -69,7 +69,8 @@ class CupOpened:
     @property
     def hits(self) -> int:
         """The number of dice in the cup that count for the bid."""
-        return sum(_counts(self.shown, face) for face in self.shown.hands[self.seat] or ())
+        shown = self.shown
+        return sum(shown.counting.counts(face, shown.face) for face in shown.hands[self.seat] or ())
 
 
 Told = NodeEvent | CupOpened
@@ -92,11 +93,11 @@ class Showdown(NamedTuple):
 
     def count_in(self, seats: Iterable[int]) -> int:
         """Return how many dice in these cups count for the bid."""
-        return sum(self.counts(face) for seat in seats for face in self.shown.hands[seat] or ())
+        return self.shown.counting.count((self.shown.hands[seat] or () for seat in seats), self.shown.face)
 
     def counts(self, face: int) -> bool:
         """Return whether a die with this face counts for the bid."""
-        return _counts(self.shown, face)
+        return self.shown.counting.counts(face, self.shown.face)
 
 
 class Board:
@@ -375,10 +376,6 @@ class Board:
                 self.hands.clear()
             case _ if self.showdown is not None:
                 self.showdown = self.showdown._replace(played=self.rounds[-1])
-
-
-def _counts(shown: game.HandsShown, face: int) -> bool:
-    return shown.counting.weight(face, shown.face) != 0
 
 
 def cups_in_order(shown: game.HandsShown, call: game.ChallengeCalled | None) -> list[int]:

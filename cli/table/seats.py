@@ -35,7 +35,7 @@ def others(board: Board) -> tuple[int, ...]:
 def counts_for(board: Board, face: int, quantity_face: int) -> bool:
     """Return whether a die with one face counts for a bid on another face in this round."""
     counting = NOTHING_WILD if board.state is None else board.state.counting
-    return counting.weight(face, quantity_face) != 0
+    return counting.counts(face, quantity_face)
 
 
 def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area], cups: Mapping[int, Cup]) -> None:
