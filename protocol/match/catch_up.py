@@ -64,10 +64,11 @@ class _PeerState:
     """The request to send, or the one that awaits its answer."""
     asked: float = math.inf
     """The time at which ``need`` was sent; infinity before."""
-    answering: Have | None = None
-    """The HAVE that caused the request; None if the peer is asked for everything, again and again until it answers."""
+    answering: tuple[Have, Have] | None = None
+    """Both nodes' HAVEs that caused the request; None if the peer is asked for everything, again and again until it
+    answers."""
     shown: tuple[Have, Have] | None = None
-    """Both nodes' HAVEs when the peer last finished answering: asking again is useless until one of them changes."""
+    """The same for the last series that the peer has answered: asking again is useless until one of them changes."""
 
     def due(self, now: float) -> float:
         """Return when to send ``need``, for the first time or again; infinity for never."""
@@ -166,7 +167,7 @@ class CatchUp:
         theirs, peer.have = peer.have, None
         if self._lacks(mine, theirs) and (mine, theirs) != peer.shown:
             self.ask(author, now)
-            peer.answering = theirs
+            peer.answering = mine, theirs
 
     def _lacks(self, mine: Have, theirs: Have) -> bool:
         """Return whether a peer claims to hold something that this node may lack."""
@@ -204,7 +205,7 @@ class CatchUp:
         peer.need = None if is_last else peer.need._replace(cursor=page.cursor)
         peer.asked = math.inf
         if is_last and peer.answering is not None:
-            peer.shown = self.have(), peer.answering
+            peer.shown = peer.answering
         return is_last
 
     def give_up(self, author: int) -> None:

@@ -108,22 +108,37 @@ def test_useless_answers_over_an_old_link_count_over_the_next() -> None:
     assert [author for author, _ in asking.questions(2)] == [1]
 
 
+def test_who_learnt_something_from_answers_and_still_differs_asks_once_more() -> None:
+    """A third message of a slot may come before what supports it, in the page before."""
+    match = finished()
+    replica = Replica(match.history.genesis_data, None)
+    asking, theirs = CatchUp(replica), match.catch_up.have()
+    asking.linked(1, now=0)
+    for second, news in ((1, True), (5, False), (9, None)):
+        asking.take(1, theirs, second)
+        asked = [author for author, _ in asking.questions(second + 1)]
+        assert asked == ([] if news is None else [1])
+        if news:
+            replica.take(next(iter(match.history.chain[1].entries.values())))
+        if asked:
+            asking.go_on(1, Page(match.history.match, 0, ()), waste=1)
+
+
 @pytest.mark.parametrize("order", [1, -1], ids=["first first", "last first"])
-def test_of_messages_for_later_steps_the_last_to_come_are_kept_and_others_asked_again(order: int) -> None:
+def test_of_messages_for_later_steps_the_last_to_arrive_are_kept_and_the_others_asked_again(order: int) -> None:
     match = finished()
     replica = Replica(match.history.genesis_data, None)
     said = [signed for position in match.history.chain[1:] for signed in position.entries.values()]
     ahead = [signed for signed in said if signed.message.author == 0 and signed.message.step > 0]
     for signed in ahead[: limits.FUTURE_PER_AUTHOR + 4][::order]:
         assert replica.take(signed) is Outcome.FUTURE
+    kept = [*replica.ballot.branches.own(0)]
+    assert kept == ahead[: limits.FUTURE_PER_AUTHOR + 4][::order][-limits.FUTURE_PER_AUTHOR :]
     for signed in said:
-        if signed.message.author != 0 or signed.message.step == 0:
+        if signed.message.author != 0 or signed in ahead[:4] or signed.message.step == 0:
             replica.take(signed)
             replica.settle()
-    for signed in ahead[: 4 if order == 1 else 0]:
-        replica.take(signed)
-        replica.settle()
-    assert replica.history.position.step == ahead[limits.FUTURE_PER_AUTHOR + 4 * (order == 1)].message.step
+    assert replica.history.position.step == ahead[limits.FUTURE_PER_AUTHOR + 2 + 2 * order].message.step
 
 
 def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
