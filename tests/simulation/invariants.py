@@ -615,4 +615,5 @@ class Checks:
         for holder in (match, replica, ballot, ballot.branches):
             for name, value in vars(holder).items():
                 if isinstance(value, dict | list | set):
-                    self._hold(Check.BUFFERS_ARE_BOUNDED, len(value) <= bound, f"{name} has {len(value)} entries")
+                    most = bound + 2 * self.world.plan.players * ballot.round if holder is ballot else bound
+                    self._hold(Check.BUFFERS_ARE_BOUNDED, len(value) <= most, f"{name} has {len(value)} entries")
