@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from cli.table.writer import Writer
     from protocol.events import PlayerInfo
 
+_CHOOSE_FIRST: Final = ("Choose in the box first; Esc closes it.",)
 _TALK: Final = 1000
 """Entries of talk that are kept for looking back."""
 _FRAME: Final = 0.05
@@ -136,6 +137,8 @@ class Screen:
         self._replies: list[str] | None = None
         """The replies to the last line so far, while the table obeys it; None at other times."""
         self._reply_rows: tuple[str, ...] = ()
+        self._former_reply: tuple[str, ...] = ()
+        """The reply that the last key has cleared."""
         """The rows of the last reply, shown until the next key or the next turn."""
         self._reply_turn: object = None
         """The turn in which the reply was given."""
@@ -477,7 +480,7 @@ class Screen:
 
     def _pressed(self, _sender: object) -> None:
         """On any key, clear the reply and show the rest of a showdown at once."""
-        self._reply_rows = ()
+        self._former_reply, self._reply_rows = self._reply_rows, ()
         self._was_leaving, self._is_leaving = self._is_leaving, False
         if self._table.board.call is not None and self._table.is_behind:
             self._table.pace.skip()
@@ -621,7 +624,7 @@ class Screen:
             if event.data.lower() in letters:
                 self._choose(letters.index(event.data.lower()))
             elif event.data.isprintable():
-                self._reply_rows, self._reply_turn = ("Choose in the box first; Esc closes it.",), self._turn()
+                self._reply_rows, self._reply_turn = _CHOOSE_FIRST, self._turn()
 
         @add("up", filter=is_asking)
         @add("down", filter=is_asking)
@@ -631,7 +634,8 @@ class Screen:
         @add("enter", filter=is_asking)
         def _(_event: KeyPressEvent) -> None:
             assert self._dialog is not None
-            self._choose(self._dialog.picked)
+            if self._former_reply != _CHOOSE_FIRST:  # otherwise this Enter ends a line that was typed past the box
+                self._choose(self._dialog.picked)
 
         @add("escape", filter=is_asking, eager=True)
         def _(_event: KeyPressEvent) -> None:

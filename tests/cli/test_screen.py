@@ -216,6 +216,7 @@ def test_leaving_a_match_is_asked_about_in_a_box_and_conceding_begins_there(term
     assert player.last_line() == "your turn>"
     player.type("concede\r")
     player.until_display("▸ c  Concede")
+    player.type("odd\r")  # no choice, so its Enter does not choose either
     player.type(UP)
     player.until_display("▸ l  Come back later")
     player.type(f"{DOWN}\r")
