@@ -248,11 +248,11 @@ def absence_box(
     name = board.seating.named([lost])
     lines = [f"{name} left {since(seconds)} ago, and can still come back."] if lost.fingerprint in board.gone else []
     if clock is not None and clock.goes_on:
-        voters = [each for each in board.seating.players if each not in clock.awaited and not each.is_me]
-        others = [board.seating.named([each]) for each in voters]
         left = time_left(ceil(clock.seconds))
-        needs = f" (needs {listing(others)} too)" if others else ""
-        can = f"{listing([*others, 'you'])} can" if others else "You can"
+        needs, can = " (more than half of you must)", "More than half of you can"
+        if len(board.seating.players) == 3:
+            other = board.seating.named([each for each in board.seating.players if not each.is_me and each != lost])
+            needs, can = f" (needs {other} too)", f"{other} and you can"
         lines += [
             f"No word from {name}'s laptop for {counted(seconds, 'second')}.",
             f"{can} go on without {name} in {left}.",

@@ -95,6 +95,14 @@ def test_a_player_who_does_not_answer_is_waited_for_or_not(goes_on: bool, can_wa
     assert ("Wait for Ben" in offered) != goes_on
 
 
+def test_a_box_does_not_say_that_all_of_a_larger_table_are_needed() -> None:
+    sample = table(("Ada", "Ben", "Cleo", "Dan", "Eve"), "1x2")
+    ben = sample.players[1]
+    dialog = answers.absence_box(sample.board, Clock((ben,), 78.0, 120.0, True), ben, 42, can_wait=True, can_claim=True)
+    assert dialog.lines[1] == "More than half of you can go on without Ben in 1:18."
+    assert "Go on without Ben in 1:18 (more than half of you must)" in [choice.text for choice in dialog.choices]
+
+
 def test_a_match_that_waits_says_why_and_what_a_claim_is() -> None:
     sample = table()
     dialog = answers.absence_box(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
