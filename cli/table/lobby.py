@@ -95,12 +95,9 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
     hint = "Not found?  link  shows a long line that always works,  qr  a picture"
     if columns < _BROAD:
         hint = "Not found?  link  shows a long line."
-    if room >= 8 and canvas.letters_width(board.code) <= columns - 4:
-        return [f"Tell your friends. They type  {command}  and this code:", "", "", "", "", hint], True
-    return [
-        f"Tell your friends to type:  {command} {board.code}" if columns >= 60 else f"{command} {board.code}",
-        hint,
-    ], False
+    typed = f"Tell your friends to type:  {command} {board.code}" if columns >= 60 else f"{command} {board.code}"
+    is_drawn = room >= 8 and canvas.letters_width(board.code) <= columns - 4
+    return [typed, *([""] * 4 if is_drawn else ()), hint], is_drawn
 
 
 def _command(join_line: str, columns: int) -> list[str]:

@@ -123,7 +123,7 @@ def ended(confirmed: bool) -> str:
 
 SAID: Final[dict[str, Callable[[], str]]] = {
     # Lobby
-    "Tell your friends. They type p2pdice join and this code:": lambda: screen(lobby().board),
+    "Tell your friends to type: p2pdice join 4-a-b": lambda: screen(lobby().board),
     "Not found? link shows a long line that always works": lambda: screen(lobby().board),
     "On most networks p2pdice join alone finds it too.": lambda: opened(
         node.TableOpened("F", "1", (), True, seats=2, ruleset=CLASSIC)

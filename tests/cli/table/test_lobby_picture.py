@@ -76,7 +76,7 @@ def test_the_lobby_of_a_host() -> None:
         == """\
  ⚄ Friday   classic   lobby                                  3 of 4 seats taken
 ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄
-           Tell your friends. They type  p2pdice join  and this code:
+           Tell your friends to type:  p2pdice join 372-volume-become
 
      ▀▀▄ ▀▀█ ▀▀▄    █ █ ▄▀▄ █   █ █ █▄ ▄█ █▀▀    █▀▄ █▀▀ ▄▀▀ ▄▀▄ █▄ ▄█ █▀▀
       ▀▄  █  ▄▀  ▀▀ █ █ █ █ █   █ █ █ ▀ █ █▀  ▀▀ █▀▄ █▀  █   █ █ █ ▀ █ █▀
