@@ -120,8 +120,9 @@ def league(
 ) -> None:
     """Play a night of matches between bots and guests; nobody has to be there.
 
-    One of your bots, a house bot if you name none, sits in your seat and signs with your key. Without --seats the table
-    has a seat for each of your bots, and at least two. Ctrl-C makes the current match the last one.
+    One of your bots, a house bot if you name none, sits in your seat. It signs with your key, and bets your coins if
+    there are stakes. Without --seats the table has a seat for each of your bots, and at least two. Ctrl-C makes the
+    current match the last one.
     """
     commands = split_programs(programs)
     if not commands:
