@@ -77,7 +77,7 @@ class Guest:
         self._ledgers: TableLedgers | None = None
         """The purses at a table with stakes."""
         self._proposed: Propose | None = None
-        """The last proposed match, as long as the purses in it are not in order."""
+        """The host's last word if it proposes a match, as long as the purses in it are not in order."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; exists only while :meth:`try_to_enter` waits."""
         self._is_pending = False
@@ -183,6 +183,8 @@ class Guest:
                 seat.hear(self._runtime.loop.time())
                 if isinstance(frame, Propose):
                     self._consider(seat, frame)
+                    # If the last match was withdrawn just now, its purse is free only at the end of this pass.
+                    self._runtime.outbox.afterwards(self._look_again)
                 else:
                     self._see(seat, frame)
         except MalformedGenesisError as error:
@@ -218,6 +220,7 @@ class Guest:
         assert self._wanted is not None
         self._wanted.check_name(frame.name)
         seat.update(frame)
+        self._proposed = None
         if self._admission is None and before is not None and frame != before:
             changed = self._runtime.lobby_changed(before, frame)
             self._runtime.tell(changed)

@@ -261,6 +261,21 @@ async def test_two_guests_who_fail_at_once_are_both_let_in_no_more(room: Room) -
 
 
 @in_room
+async def test_guests_whose_purses_a_withdrawn_match_sets_free_sign_the_next(room: Room) -> None:
+    """The RESIGN comes with the next PROPOSE."""
+    host, (ada, ben, eve), _ = await open_table(room, 5, "Ada", "Ben", "Eve", rules=STAKES)
+    for guest in (ada, ben):
+        views.hear_only(guest, lambda _, frame: kind(frame) is not Kind.RESIGN)
+    bend(eve, withholds(Kind.COMMIT))
+    host.node.start_match()
+    await until(lambda: is_bound(ada) and is_bound(ben))
+    await eve.node.close()
+    eve.is_running = False
+    await all_play(host, ada, ben)
+    assert not ada.told(TableClosed) + ben.told(TableClosed)
+
+
+@in_room
 async def test_only_the_host_resigns_before_the_match_is_formed(room: Room) -> None:
     host, ada, eve = await held_up(room, Kind.COMMIT)
     await until(lambda: is_bound(eve))

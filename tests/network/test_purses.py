@@ -428,6 +428,25 @@ async def test_a_guest_who_knows_better_does_not_leave_for_an_owner_whom_the_hos
     assert not guest.told(TableClosed)
 
 
+async def test_a_guest_who_refuses_a_purse_stays_when_its_owner_leaves(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host's next LEDGER comes before its next PROPOSE, when the last proposal has other players than the table."""
+    await evening(people, "BC")
+    lose_store(people, "C")
+    line, host, (guest,) = await open_table(people, 4, "B")
+    proposed: list[bool] = []
+    at_proposals(guest, lambda: proposed.append(True))
+    owner = await people.sit("C")
+    monkeypatch.setattr(keeper(owner), "take_own", lambda *_: False)
+    await owner.node.join(line)
+    host.node.start_match()
+    await guest.until_true(lambda: bool(proposed))
+    await owner.leave()
+    await finish([host, guest])
+    assert not guest.told(TableClosed)
+
+
 async def test_a_guest_keeps_purses_of_players_only(people: Company) -> None:
     _, host, (guest, other) = await open_table(people, 4, "B", "C")
     shown = keeper(guest).shown
