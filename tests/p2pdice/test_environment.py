@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pettingzoo.test import api_test, seed_test
 
-from p2pdice.environment import LiarsDice
 from p2pdice.errors import RulesetError
 from p2pdice.moves import Bid
 from p2pdice.rulesets import OPTIONS, PRESETS
 from p2pdice.vector import encode
+
+if TYPE_CHECKING:
+    from pettingzoo.test import api_test, seed_test
+
+    from p2pdice.environment import LiarsDice
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _pettingzoo() -> None:
+    """Import PettingZoo, which takes long, where these tests run, and not in each worker that collects them."""
+    global LiarsDice, api_test, seed_test
+    from pettingzoo.test import api_test, seed_test
+
+    from p2pdice.environment import LiarsDice
 
 
 def play(env: LiarsDice, seed: int) -> tuple[list[tuple[str, int]], dict[str, float]]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,12 +26,19 @@ from p2pdice.solved.rounds import beginning, hands, highest_bid, number_of, sequ
 from p2pdice.state import State
 from tests.p2pdice.test_solved import SMALL, TABLES, at, bids_of, share_of_rounds
 
-pytest.importorskip("numba", reason="training, and the check of the net, need the extra train")
+if TYPE_CHECKING:
+    from p2pdice.solved import solve, training
 
-import numpy as np
+pytestmark = pytest.mark.skipif(
+    not find_spec("numba"), reason="training, and the check of the net, need the extra train"
+)
 
-from p2pdice.solved import solve, training
-from p2pdice.solved.training import INPUT_TABLES, Batches, Lessons, Pupil, compiled_features
+
+@pytest.fixture(scope="module", autouse=True)
+def _numba() -> None:
+    """Import numba, which takes long, where these tests run, and not in each worker that collects them."""
+    global solve, training
+    from p2pdice.solved import solve, training
 
 
 def loser(state: State, hands: tuple[Hand, ...]) -> int:
@@ -118,11 +128,11 @@ def test_with_a_tremble_every_decision_is_learnt() -> None:
 # The net
 
 
-def untrained() -> Pupil:
-    return Pupil(1, 1)
+def untrained() -> training.Pupil:
+    return training.Pupil(1, 1)
 
 
-def layers(pupil: Pupil) -> list[Layer]:
+def layers(pupil: training.Pupil) -> list[Layer]:
     return [Layer(weights.tolist(), biases.tolist()) for weights, biases in pupil.layers]
 
 
@@ -134,10 +144,13 @@ def test_training_and_play_see_the_same_features(own: int, unseen: int, seed: in
     counts = [hand.count(face) for face in FACES]
     played, trained = [0.0] * FEATURES, np.zeros(FEATURES)
     net.features(played, counts, unseen, bids, highest, net.TAILS, net.RAISES)
-    compiled_features(trained, np.array(counts), unseen, np.array(bids, np.int64), highest, *INPUT_TABLES)
+    training.compiled_features(
+        trained, np.array(counts), unseen, np.array(bids, np.int64), highest, *training.INPUT_TABLES
+    )
     assert played == pytest.approx(trained.tolist(), abs=1e-12)
 
 
+@pytest.mark.thorough
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**9), st.integers(0, 20))
 def test_a_checked_net_plays_as_the_net_at_a_table(own: int, unseen: int, seed: int, too_high: int) -> None:
     rng, highest = Random(seed), highest_bid(own + unseen)
@@ -145,7 +158,7 @@ def test_a_checked_net_plays_as_the_net_at_a_table(own: int, unseen: int, seed: 
     if too_high:
         bids.append(Bid(highest + too_high, 6))
     held = [tuple(sorted(rng.choices(FACES, k=own))) for _ in range(3)]
-    for hand, checked in zip(held, Batches(net.net()).likelihoods(held, unseen, bids), strict=True):
+    for hand, checked in zip(held, training.Batches(net.net()).likelihoods(held, unseen, bids), strict=True):
         assert checked == pytest.approx(net.net().likelihoods(hand, unseen, bids))
 
 
@@ -159,7 +172,7 @@ def test_nobody_wins_much_against_the_net_of_the_package(dice: tuple[int, int]) 
 
 @pytest.mark.thorough
 def test_a_net_that_has_learnt_nothing_gives_much_away() -> None:
-    batches = Batches(Net(net.pack(layers(untrained()))))
+    batches = training.Batches(Net(net.pack(layers(untrained()))))
 
     def play(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> Sequence[Likelihoods]:
         return batches.likelihoods(hands, (1, 2)[len(bids) % 2], bids)
@@ -171,13 +184,13 @@ def test_a_net_that_has_learnt_nothing_gives_much_away() -> None:
 # Training
 
 
-def lessons() -> Lessons:
+def lessons() -> training.Lessons:
     """Return lessons of a player who bids and calls at random."""
     tree = solve.Tree(1, 4)
     solution = np.zeros(tree.offset[-1])
     for node, moves in enumerate(tree.moves):
         tree.weights(solution, node)[:] = 1 / moves
-    return Lessons({(1, 4): np.rint(solution * training.SCALE).astype(np.uint16)})
+    return training.Lessons({(1, 4): np.rint(solution * training.SCALE).astype(np.uint16)})
 
 
 @pytest.mark.thorough
@@ -194,13 +207,13 @@ def test_a_lesson_has_a_decision_with_the_likelihoods_of_its_possible_moves() ->
 @pytest.mark.thorough
 def test_a_pupil_learns_the_same_from_the_same_seed_also_after_a_break() -> None:
     taught = lessons()
-    whole, broken, other = Pupil(1, 20), Pupil(1, 20), Pupil(2, 20)
+    whole, broken, other = training.Pupil(1, 20), training.Pupil(1, 20), training.Pupil(2, 20)
     losses = [whole.learn(taught) for _ in range(20)]
     assert losses[-1] < losses[0] / 2
     for _ in range(7):
         broken.learn(taught)
         other.learn(taught)
-    resumed = Pupil(1, 20)
+    resumed = training.Pupil(1, 20)
     resumed.restore({name: np.array(value) for name, value in broken.saved().items()})
     for _ in range(13):
         resumed.learn(taught)

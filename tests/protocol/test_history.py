@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -39,9 +39,18 @@ def played(players: int = 3, seed: int = 1) -> World:
     return world
 
 
-WORLD = played()
-CHAIN = WORLD.machines[0].match.history.chain
-KEYS = tuple(MatchKey(seed) for seed in WORLD.seeds)
+WORLD: World
+CHAIN: Sequence[Position]
+KEYS: tuple[MatchKey, ...]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _played() -> None:
+    """Play the match of these tests where they run, and not in each worker that collects them."""
+    global WORLD, CHAIN, KEYS
+    WORLD = played()
+    CHAIN = WORLD.machines[0].match.history.chain
+    KEYS = tuple(MatchKey(seed) for seed in WORLD.seeds)
 
 
 def record_at(step: int) -> History:
