@@ -973,9 +973,10 @@ class TestNames:
 class TestWidth:
     """What an arena prints fits into 80 columns."""
 
-    @pytest.mark.parametrize("size", [2, 4])
-    @pytest.mark.parametrize("wins", [0, 11, 12])
-    def test_tables_are_no_wider_than_a_terminal(self, size: int, wins: int) -> None:
+    @pytest.mark.parametrize("size", [2, 10])
+    @pytest.mark.parametrize("wins", [0, 1, 6, 11, 12])
+    @pytest.mark.parametrize("margin", [0.0, 0.3])
+    def test_tables_are_no_wider_than_a_terminal(self, size: int, wins: int, margin: float) -> None:
         bots = [f"{module}:{'Wide' * 9}" for module in "abc"]
         tables = gauntlet(3, ("spot-on",), (size,))
         arena = Plan(named(bots), tables, (), 12 * size, "1", 1)
@@ -985,7 +986,7 @@ class TestWidth:
             order = sorted(range(size), key=lambda seat: (seats[seat] != 0) == (fixture.deal < wins))
             places = tuple((seat,) for seat in order)
             results.append((fixture, Game(fixture.number, "spot-on", 0, places, ({},) * size, ((1234.5,),) * size, ())))
-        shown = summary_text(Summary(arena, results, margin=0.5)).splitlines()
+        shown = summary_text(Summary(arena, results, margin=margin)).splitlines()
         assert len([line for line in shown if line.startswith("| ")]) == 1 + 1 + 3 + 1 + 1 + 2
         assert max(map(columns, shown)) <= 80
         assert len(shown) < 24
