@@ -15,6 +15,7 @@ from operator import mul
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from p2pdice.moves import Bid, Hand, Liar, Play, Rolled
 from p2pdice.observations import Observer, layout
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.solved.exploitability import bounds
+from p2pdice.vector import CALL_LIAR, encode
 from p2pdice.views import View
 from tests.programs import ROOT
 
@@ -148,6 +150,57 @@ def test_an_arena_seats_the_agent_and_says_if_it_learnt_another_game(
         assert bool(faults) == bool(fault)
         assert fault in " ".join(faults)
         assert {game.winners for game in games} == {(0,), (1,)}
+
+
+class SpielState:
+    """What the example needs of OpenSpiel's base class of states."""
+
+    def __init__(self, game: object) -> None:
+        pass
+
+
+@pytest.fixture
+def openspiel(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The example, without the library whose algorithms it is for."""
+    library = MagicMock(PlayerId=SimpleNamespace(CHANCE=-1, TERMINAL=-4), Game=type("Game", (), {}), State=SpielState)
+    library.Game.__init__ = lambda *_: None
+    monkeypatch.setitem(sys.modules, "pyspiel", library)
+    return example("openspiel", monkeypatch)
+
+
+@pytest.mark.parametrize("rules", ["classic", "perudo", "spot-on", "joker"])
+@pytest.mark.parametrize("players", [2, 3])
+def test_a_game_for_openspiel_is_the_engines(openspiel: ModuleType, rules: str, players: int) -> None:
+    rng = random.Random(rules)
+    game = openspiel.Match(PRESETS[rules].with_options({"dice": "2"}), players)
+    for _ in range(5):
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            if state.current_player() == -1:
+                outcomes, chances = zip(*state.chance_outcomes(), strict=True)
+                assert sum(chances) == pytest.approx(1)
+                state._apply_action(rng.choices(outcomes, chances)[0])
+            else:
+                moves = [encode(move) for move in legal_moves(state.state)]
+                actions = state._legal_actions(state.current_player())
+                assert actions == sorted(number for number in moves if number < game.layout.actions)
+                state._apply_action(rng.choice(actions))
+        assert sum(state.returns()) == pytest.approx(0)
+        assert {seat for seat, won in enumerate(state.returns()) if won == 1} == set(state.state.winners)
+
+
+def test_a_player_in_openspiel_knows_the_own_hand_and_what_is_public(openspiel: ModuleType) -> None:
+    def known(first: int, second: int, *moves: int) -> tuple[str, str]:
+        state = openspiel.Match(ONE_DIE).new_initial_state()
+        for action in (first, second, *moves):
+            state._apply_action(action)
+        return openspiel.Knowledge().string_from(state, 0), openspiel.Knowledge().string_from(state, 1)
+
+    bid = encode(Bid(1, 3))
+    assert known(0, 1, bid)[0] == known(0, 2, bid)[0] != known(1, 1, bid)[0]
+    assert known(0, 1, bid)[1] == known(2, 1, bid)[1] != known(0, 2, bid)[1]
+    assert known(0, 1, bid)[0] != known(0, 1)[0]
+    assert known(0, 1, bid, CALL_LIAR)[0] != known(0, 2, bid, CALL_LIAR)[0]
 
 
 def test_the_loop_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
