@@ -150,8 +150,7 @@ def read_evidence(value: Value) -> End:
     keys = [PublicKey(record.join.match_key) for record in genesis.roster]
 
     def check(said: Message, signature: bytes) -> None:
-        if not keys[said.author].verifies(signature, said.encoded()):
-            raise MalformedPurseError("the end of a match with a signature that is wrong")
+        _read_signed(said.encoded(), signature, keys[said.author])
 
     bets = _read_stakes(genesis, match, stakes, check)
     signed = _by_author(results, players, (bytes,))
@@ -168,7 +167,7 @@ def read_evidence(value: Value) -> End:
             raise MalformedPurseError("the end of a match with a bet that nobody has signed")
     gone = _by_author(resignations, players, (int, bytes, bytes))
     for author, (left, place, signature) in gone.items():
-        if not (left >= FORMED and is_number(left) and is_id(place)):
+        if left < FORMED:
             raise MalformedPurseError("the end of a match with a resignation before it was formed")
         check(Message(match, left, place, author, Kind.RESIGN, ()), signature)
     for author, (signature,) in signed.items():
@@ -189,10 +188,24 @@ def _read_stakes(
     stakes = _by_author(each, len(genesis.roster), (int, int, bytes, bytes))
     for author, (bet, tickets, salt, signature) in stakes.items():
         held = genesis.funds(author)
-        if not (is_amount(bet) and is_amount(tickets) and bet <= held[0] and tickets <= held[1]):
+        if bet > held[0] or tickets > held[1]:
             raise MalformedPurseError("the end of a match with a stake above funds")
         check(Message(match, step, tip, author, Kind.STAKE, (bet, tickets, salt)), signature)
     return {author: (bet, tickets) for author, (bet, tickets, *_) in stakes.items()}
+
+
+def _read_signed(data: bytes, signature: bytes, key: PublicKey) -> Signed:
+    """Return a message that this key has signed, after checking its form as in a match.
+
+    :raises MalformedPurseError: if it has another form or signature.
+    """
+    try:
+        signed = parse_signed(data, signature)
+    except MalformedMessageError as error:
+        raise MalformedPurseError(f"a message that cannot be read: {error}") from None
+    if not key.verifies(signature, data):
+        raise MalformedPurseError("a message with a signature that is wrong")
+    return signed
 
 
 def _is_byte_string(value: object) -> bool:
@@ -290,12 +303,9 @@ def _check_gains(purse: Purse, end: End | None) -> None:
 
 def _read_stake(joining: JoinRecord, purse: Purse, value: Value) -> Signed:
     data, signature = parts(value, "a stake", _is_byte_string, _is_byte_string)
-    try:
-        signed = parse_signed(data, signature)
-    except MalformedMessageError as error:
-        raise MalformedPurseError(f"a stake that cannot be read: {error}") from None
+    signed = _read_signed(data, signature, PublicKey(joining.join.match_key))
     is_stake = signed.message.kind == Kind.STAKE and all(map(is_amount, stake_in(signed)))
     is_next = all(record.match != signed.message.match[:MATCH_BYTES] for record in purse.records)
-    if is_stake and is_next and PublicKey(joining.join.match_key).verifies(signature, data):
+    if is_stake and is_next:
         return signed
-    raise MalformedPurseError("a stake that its owner has not signed")
+    raise MalformedPurseError("a stake in a match that the purse does not lack")

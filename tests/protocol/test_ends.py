@@ -216,7 +216,7 @@ def test_who_opened_no_stake_in_time_loses_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stake", "why"), [((1000, 0), ""), ((1001, 0), "above funds"), ((0, 1), "above funds"), ((-1, 0), "above")]
+    ("stake", "why"), [((1000, 0), ""), ((1001, 0), "above funds"), ((0, 1), "above funds"), ((-1, 0), "body of STAKE")]
 )
 def test_bets_and_tickets_are_within_what_was_brought(stake: tuple[int, int], why: str) -> None:
     evidence = told(account()._replace(bets=(stake, *account().bets[1:]))) if stake[0] >= 0 else right()
@@ -227,6 +227,15 @@ def test_bets_and_tickets_are_within_what_was_brought(stake: tuple[int, int], wh
         refused(evidence, why)
     else:
         read_evidence(tuple(evidence))
+
+
+@pytest.mark.parametrize("size", [0, 31, 33, 60_000])
+def test_a_stake_has_the_form_that_it_has_in_a_match_or_evidence_could_outgrow_a_frame(size: int) -> None:
+    evidence = right()
+    step, tip, ((author, bet, tickets, _, _), *stakes) = evidence[1]
+    signature = signed(author, step, tip, Kind.STAKE, (bet, tickets, bytes(size)))
+    evidence[1] = (step, tip, ((author, bet, tickets, bytes(size), signature), *stakes))
+    refused(evidence, "cannot be read")
 
 
 def test_what_a_winner_would_get_above_the_limit_is_lost() -> None:
