@@ -265,7 +265,7 @@ class Ballot:
             return None
         entries = value.entries
         if position.kind is Kind.LOCK or isinstance(entries, bytes):
-            return set() if position.kind is Kind.LOCK and entries == position.lock else None
+            return set() if position.kind is Kind.LOCK and entries == position.signed_hash else None
         if len(entries) != len(position.owed) or b"" not in entries:
             return None
         held = self.branches.closing(position, entries)
@@ -398,7 +398,7 @@ class Ballot:
         if not is_due or position.kind is None or not self._may_vote:
             return None
         if position.kind is Kind.LOCK:
-            return VoteValue(position.step, position.tip, position.lock) if is_possible(position, ()) else None
+            return VoteValue(position.step, position.tip, position.signed_hash) if is_possible(position, ()) else None
         held = self.held
         entries = tuple(held[author].id if author in held else b"" for author in position.owed)
         is_enough = is_possible(position, leavers(position, held))

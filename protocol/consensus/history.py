@@ -65,7 +65,7 @@ class History:
             owed=everyone,
             base=everyone,
             players=everyone,
-            lock=state_hash(None),
+            signed_hash=state_hash(None),
             root_tip=self.match,
         )
         self.chain = [first]
@@ -203,7 +203,7 @@ class History:
             return Outcome.FOREIGN
         if position.kind is not Kind.LOCK or message.author in (*position.owed, *position.left):
             raise RejectedMessageError("a WITNESS in a step without a LOCK, or by a player who is not a witness there")
-        if message.body != position.lock:
+        if message.body != position.signed_hash:
             raise OtherStateError
         if message.step < self.position.locks[0].step:
             return Outcome.LATE

@@ -382,7 +382,7 @@ class _HashRule(Rule[bytes]):
         return is_hash(body)
 
     def produce(self, position: Position, secrets: Secrets) -> bytes:
-        return position.lock
+        return position.signed_hash
 
 
 class LockRule(_HashRule):
@@ -400,7 +400,7 @@ class LockRule(_HashRule):
         return players
 
     def judge(self, history: HistoryView, position: Position, signed: Signed, body: bytes) -> None:
-        if body != position.lock:
+        if body != position.signed_hash:
             raise OtherStateError
 
     def fold(self, closing: Closing[bytes], position: Position) -> Position:
@@ -411,7 +411,7 @@ class LockRule(_HashRule):
             base=tuple(sorted({*players, *position.carried}.union(*position.owed_locks).difference(left))),
             owed_locks=(players, *position.owed_locks[:1]),
             carried=(),
-            locks=(*position.locks[-1:], Lock(position.step, position.tip, position.lock)),
+            locks=(*position.locks[-1:], Lock(position.step, position.tip, position.signed_hash)),
             players=players if is_ending else tuple(author for author in position.live if author not in left),
         )
 
@@ -476,7 +476,7 @@ class ResultRule(_HashRule):
             raise OtherStateError("a RESULT before the end of the match")
         if signed.message.author in position.resigned:
             raise OtherStateError("a RESULT of a player who has resigned")
-        if body != position.lock:
+        if body != position.signed_hash:
             raise OtherStateError
 
 

@@ -72,7 +72,7 @@ class Lock(NamedTuple):
 
     step: int
     tip: bytes
-    state: bytes
+    state_hash: bytes
     """The state hash that the LOCK signs."""
 
 
@@ -117,9 +117,9 @@ class Position(NamedTuple):
     committed_ahead: Commitments | None = None
     """The commitments to the next deal, which came with the last showdown."""
     deal: Deal | None = None
-    lock: bytes = b""
-    """The state hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps. In a match with
-    purses, a RESULT hashes the account too."""
+    signed_hash: bytes = b""
+    """The hash in the body of a LOCK, WITNESS or RESULT of this step; empty in other steps. It is the state hash, but a
+    RESULT in a match with purses hashes the account too."""
     entries: Mapping[int, Signed] = {}
     """The messages that closed the previous step, by author; empty if votes closed a LOCK."""
     certificate: tuple[Signed, ...] = ()

@@ -106,7 +106,9 @@ class Reading:
             raise RejectedMessageError("a vote on another history, or on another step")
         if isinstance(value.entries, bytes) is not is_lock or (is_lock and self.history.held):
             raise RejectedMessageError("a vote in the form for another step, or beside messages of a LOCK")
-        is_right = value.entries == position.lock or (len(value.entries) == len(position.owed) and b"" in value.entries)
+        is_right = value.entries == position.signed_hash or (
+            len(value.entries) == len(position.owed) and b"" in value.entries
+        )
         if not is_right:
             raise RejectedMessageError("a vote that closes the step with nothing that fits it")
         if vote.author not in position.base or vote.author in position.left:

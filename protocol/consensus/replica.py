@@ -119,7 +119,7 @@ class Replica:
         for vote in self.ballot.votes():
             if vote.value is not None and vote.value.tip == position.tip and isinstance(vote.value.entries, bytes):
                 signed[vote.author] = vote.value.entries
-        others = [body for author, body in signed.items() if body != position.lock and author not in held]
+        others = [body for author, body in signed.items() if body != position.signed_hash and author not in held]
         if not others:
             return False
         most = max(others.count(body) for body in others)

@@ -93,7 +93,7 @@ def advance(
         root_tip=tip if is_final else before.root_tip,
         committed=committed,
         committed_ahead=ahead,
-        lock=_end(genesis, position) if due is None else state_hash(state) if due is Kind.LOCK else b"",
+        signed_hash=_end(genesis, position) if due is None else state_hash(state) if due is Kind.LOCK else b"",
         entries=entries,
         certificate=certificate,
         happened=position.happened[len(before.happened) :],  # only the events of this step

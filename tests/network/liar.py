@@ -50,7 +50,7 @@ def vote(match: Match, number: int, tip: bytes = b"", polka_round: int = -1) -> 
     :param polka_round: the round of the polka that the vote names.
     """
     place = match.history.position
-    value = (place.step, place.tip, place.lock or (b"",) * len(place.owed))
+    value = (place.step, place.tip, place.signed_hash or (b"",) * len(place.owed))
     return say(match, place.root_step, tip or place.root_tip, Kind.ABSENT, (number, value, polka_round))
 
 

@@ -458,7 +458,7 @@ class Proposal:
 
     async def step(self, what: Kind) -> list[Signed]:
         """Wait until the guests have sent their messages of a step; return all messages of the step."""
-        number, body = (0, self.history.chain[0].lock) if what is Kind.LOCK else (1, (bytes(32),))
+        number, body = (0, self.history.chain[0].signed_hash) if what is Kind.LOCK else (1, (bytes(32),))
         own = [self._sign(key, what, body, number) for key in self.seeds]
 
         def others() -> list[Signed]:

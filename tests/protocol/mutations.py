@@ -251,7 +251,7 @@ def appended(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     yield from (b"\0", b"\xc0", encode(()), encode((b"", b"")))
     yield from (played.encodings[-1], played.foreign[0], played.data)
     for author in range(len(played.keys)):
-        receipt = Message(played.histories[0].match, end.step, end.tip, author, Kind.RESULT, end.lock)
+        receipt = Message(played.histories[0].match, end.step, end.tip, author, Kind.RESULT, end.signed_hash)
         yield played.sign(receipt)
         yield played.sign(receipt, body=bytes(32))
 
@@ -331,7 +331,7 @@ def more_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     elif number >= FORMED and message.kind not in VOTES:
         ids = {each.message.author: each.id for each in step if each.message.kind not in VOTES}
         entries: Value = tuple(ids.get(author, b"") for author in position.owed)
-        value = (number, position.tip, position.lock or entries)
+        value = (number, position.tip, position.signed_hash or entries)
         root = message._replace(step=position.root_step, tip=position.root_tip, kind=Kind.CLOSE, body=(0, value))
         for author in position.base:
             yield played.sign(root, author=author) + played.rest(place)
@@ -342,7 +342,7 @@ def unnamed(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
     position, number = played.position(place), played.step(place)
     first, end = played.starts[number], played.starts[number + 1]
     given = [each.message.author for each in played.messages[first:end] if each.message.kind not in VOTES]
-    kind, body = (Kind.LOCK, position.lock) if position.kind is Kind.LOCK else (Kind.RESIGN, ())
+    kind, body = (Kind.LOCK, position.signed_hash) if position.kind is Kind.LOCK else (Kind.RESIGN, ())
     for author in set(position.owed) - set(given):
         if place == first + sum(other < author for other in given):
             late = played.sign(Message(played.histories[0].match, number, position.tip, author, kind, body))

@@ -37,7 +37,7 @@ def votes_to_close(
     """Return a vote of round 0 to close the open step with what is held, or with other entries."""
     position, root = history.position, history.root
     held = tuple(history.held[each].id if each in history.held else b"" for each in position.owed)
-    value = (position.step, position.tip, entries or (position.lock if position.kind is Kind.LOCK else held))
+    value = (position.step, position.tip, entries or (position.signed_hash if position.kind is Kind.LOCK else held))
     body = (0, value, -1) if kind is Kind.ABSENT else (0, value)
     return sign(Message(history.match, root.step, root.tip, author, kind, body), key)
 
@@ -71,7 +71,7 @@ def due(history: History, author: int, seed: bytes, move: Callable[[History], st
         case Kind.COMMIT:
             body = commitments[-COMMITMENTS[position.purpose] :]
         case Kind.LOCK:
-            body = position.lock
+            body = position.signed_hash
         case Kind.REVEAL:
             assert position.committed is not None
             body = derive_secret(seed, position.committed.context, "share") + history.countersignatures()

@@ -41,7 +41,15 @@ class Play:
         kind, owed = script[0]
         players = tuple(live or base)
         self.root = Live(
-            FORMED, b"root".ljust(32), Purpose.DEAL, 0, kind, tuple(owed), tuple(base), players, lock=b"state".ljust(32)
+            FORMED,
+            b"root".ljust(32),
+            Purpose.DEAL,
+            0,
+            kind,
+            tuple(owed),
+            tuple(base),
+            players,
+            signed_hash=b"state".ljust(32),
         )
 
     def judge(self, position: Position, signed: Signed) -> None:
@@ -96,7 +104,7 @@ class Table:
         """Return the value of the open step: its LOCK, or without the absent."""
         place = position or self.ballot.line[-1]
         if place.kind is Kind.LOCK:
-            return VoteValue(place.step, place.tip, place.lock)
+            return VoteValue(place.step, place.tip, place.signed_hash)
         slots = self.ballot.branches.messages[place.tip]
         ids = (b"" if author in absent else slots[author][0].id for author in place.owed)
         return VoteValue(place.step, place.tip, tuple(ids))

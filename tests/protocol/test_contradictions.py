@@ -90,7 +90,7 @@ def due(position: Position, author: int, which: int = 0) -> tuple[int, Value]:
         assert position.state is not None
         return Kind.MOVE, "liar" if position.state.bids else "10x3"
     assert position.kind is Kind.LOCK
-    return Kind.LOCK, position.lock
+    return Kind.LOCK, position.signed_hash
 
 
 # What somebody signs twice
@@ -108,7 +108,7 @@ def pairs(position: Position) -> Iterator[tuple[str, Pair]]:
         yield "on other states", ((Kind.LOCK, FALSE[0]), (Kind.LOCK, FALSE[1]))
     else:
         yield "of one kind", (own, due(position, position.owed[-1], 1))
-    one = (position.step, position.tip, position.lock or tuple(b"" for _ in position.owed))
+    one = (position.step, position.tip, position.signed_hash or tuple(b"" for _ in position.owed))
     other = (position.step, b"?" * 32, one[2])
     yield "ABSENTs", ((Kind.ABSENT, (3, one, -1)), (Kind.ABSENT, (3, other, -1)))
     yield "CLOSEs", ((Kind.CLOSE, (3, one)), (Kind.CLOSE, (3, other)))
@@ -167,7 +167,7 @@ def _go_elsewhere(node: Node, step: Position, author: int) -> None:
 def vote_out(node: Node, step: Position, author: int) -> None:
     """Let everybody else decide that one player was absent."""
     entries = tuple(b"" if each == author else said(step, each, *due(step, each)).id for each in step.owed)
-    value = (step.step, step.tip, step.lock or entries)
+    value = (step.step, step.tip, step.signed_hash or entries)
     for each in range(4):
         if each != author:
             node.give(said(step, each, Kind.CLOSE, (0, value)))
@@ -407,7 +407,7 @@ def test_two_results_are_a_proof_before_and_behind_the_end(early: int, late: int
     chain = short.machines[0].match.history.chain
     here, start = chain[-1], chain[0]
     ends = {
-        "right": (here.step, here.tip, here.lock),
+        "right": (here.step, here.tip, here.signed_hash),
         "false": (here.step, here.tip, FALSE[0]),
         "elsewhere": (here.step, b"?" * 32, FALSE[1]),
         "too early": (chain[-9].step, chain[-9].tip, b"?" * 32),

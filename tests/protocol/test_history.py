@@ -297,7 +297,7 @@ def test_without_joint_randomness_seats_are_roster_indices(
         if signed.message.author in staying:
             add(history, signed)
     for author in staying:  # nobody else owes the last LOCK: without anybody it closes at once
-        add(history, spoken(history, author, Kind.LOCK, history.position.lock))
+        add(history, spoken(history, author, Kind.LOCK, history.position.signed_hash))
     state = history.position.state
     assert state is not None
     assert history.position.seats == tuple(range(history.roster_size))
@@ -494,11 +494,11 @@ def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
     assert history.position.owed == ()
     transcript = write_transcript(history)
     with pytest.raises(MisconductError, match="after the end"):
-        add(history, spoken(history, 0, Kind.LOCK, history.position.lock))
+        add(history, spoken(history, 0, Kind.LOCK, history.position.signed_hash))
     with pytest.raises(RejectedMessageError, match="another state"):
         add(history, spoken(history, 0, Kind.RESULT, bytes(32)))
     for author in range(3):
-        assert add(history, spoken(history, author, Kind.RESULT, history.position.lock)) is Outcome.ADDED
+        assert add(history, spoken(history, author, Kind.RESULT, history.position.signed_hash)) is Outcome.ADDED
     assert sorted(history.results) == [0, 1, 2]
     assert write_transcript(history) == transcript
 
@@ -507,7 +507,7 @@ def test_a_receipt_of_a_player_who_has_resigned_is_refused_and_proves_nothing() 
     history, quitter = resigned(at(Purpose.TURN, Kind.MOVE))
     history = finish(history)
     for author in range(3):
-        receipt = spoken(history, author, Kind.RESULT, history.position.lock)
+        receipt = spoken(history, author, Kind.RESULT, history.position.signed_hash)
         if author == quitter:
             with pytest.raises(RejectedMessageError, match="who has resigned"):
                 history.hold(receipt)
@@ -528,7 +528,7 @@ def test_a_receipt_before_the_end_is_refused_and_proves_nothing() -> None:
 def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
     """No pair with the receipt, which is no message of the history: a proof of the pair would prove nothing."""
     history = record_at(len(CHAIN) - 1)
-    assert history.hold(spoken(history, 0, Kind.RESULT, history.position.lock)) is Outcome.ADDED
+    assert history.hold(spoken(history, 0, Kind.RESULT, history.position.signed_hash)) is Outcome.ADDED
     with pytest.raises(MisconductError, match="after the end") as caught:
         history.hold(spoken(history, 0, Kind.MOVE, "liar"))
     assert len(caught.value.evidence) == 1

@@ -347,7 +347,7 @@ def test_a_lock_stands_by_its_messages_or_by_votes_and_not_by_some_of_both(world
         add(history, signed)
     position = history.position
     root = messages[place].message._replace(step=position.root_step, tip=position.root_tip)
-    value = (position.step, position.tip, position.lock)
+    value = (position.step, position.tip, position.signed_hash)
     votes = [
         resigned(world, root._replace(author=author), kind=Kind.CLOSE, body=(0, value))
         for author in position.base[: position.majority]

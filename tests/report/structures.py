@@ -779,7 +779,7 @@ def _value(rng: Random, position: Position, ids: Mapping[int, bytes], often: int
     if not rng.randrange(often):
         return rng.choice((*_VALUES[:4], (position.step, position.tip, HASH), (position.step, position.tip, (b"",))))
     if position.kind is Kind.LOCK:
-        return position.step, position.tip, position.lock
+        return position.step, position.tip, position.signed_hash
     return position.step, position.tip, tuple(ids.get(author, b"") for author in position.owed)
 
 
@@ -823,8 +823,8 @@ def _sayings(played: FairMatch, position: Position, author: int) -> Iterator[Mes
     usual = Message(played.messages[0].message.match, position.step, position.tip, author, Kind.RESIGN, ())
     on_root = usual._replace(step=position.root_step, tip=position.root_tip)
     entries: tuple[Value, ...] = (
-        (position.lock, HASH)
-        if position.lock
+        (position.signed_hash, HASH)
+        if position.signed_hash
         else tuple(tuple(b"" if each == hole else HASH for each in position.owed) for hole in position.owed[:2] * 2)
     )
     values = [(position.step, position.tip, each) for each in entries[:2]]
@@ -837,7 +837,7 @@ def _sayings(played: FairMatch, position: Position, author: int) -> Iterator[Mes
         before = played.histories[each].position
         here = usual._replace(step=each, tip=before.tip)
         yield here
-        yield from (here._replace(kind=Kind.LOCK, body=body) for body in (HASH, before.lock) if body)
+        yield from (here._replace(kind=Kind.LOCK, body=body) for body in (HASH, before.signed_hash) if body)
         yield from (
             signed.message
             for signed in played.messages

@@ -347,7 +347,7 @@ class Checks:
         stay = set(before.live) - leaving
         votes = [signed.message for signed in after.certificate]
         closes = [vote for vote in votes if vote.kind is Kind.CLOSE]
-        named: Any = before.lock
+        named: Any = before.signed_hash
         if not is_lock:
             named = tuple(after.entries[author].id if author in after.entries else b"" for author in before.owed)
         aim = (before.step, before.tip, named)

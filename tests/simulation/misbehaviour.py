@@ -179,7 +179,7 @@ class Misbehaviour:
         ballot = self.match.replica.ballot
         position, held = ballot.line[-1], ballot.held
         if position.kind is Kind.LOCK:
-            return VoteValue(position.step, position.tip, position.lock)
+            return VoteValue(position.step, position.tip, position.signed_hash)
         gone = {*absent}
         entries = (held[a].id if a in held and a not in gone else b"" for a in position.owed)
         return VoteValue(position.step, position.tip, tuple(entries))

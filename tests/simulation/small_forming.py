@@ -200,7 +200,7 @@ class LyingHost:
             return None
         roster = [each.join.identity for each in history.genesis.roster]
         me = roster.index(self.who.key) if author is None else author
-        body: Any = {Kind.RESIGN: (), Kind.LOCK: history.chain[0].lock, Kind.COMMIT: (bytes(32),)}[kind]
+        body: Any = {Kind.RESIGN: (), Kind.LOCK: history.chain[0].signed_hash, Kind.COMMIT: (bytes(32),)}[kind]
         return sign(
             Message(history.match, step, history.chain[step].tip, me, kind, body),
             MatchKey(proposal["keys"][roster[me]]),

@@ -167,7 +167,7 @@ class Table:
                 state=state,
                 seats=everyone,
                 left=left,
-                lock=STATE_HASH if kind is Kind.LOCK else b"",
+                signed_hash=STATE_HASH if kind is Kind.LOCK else b"",
             ),
         )
 
@@ -271,7 +271,7 @@ class Table:
 
     def _inventions(self, position: Position, known: int) -> Iterator[Aim]:
         if position.kind is Kind.LOCK:
-            yield Aim(position.step, position.tip, position.lock)
+            yield Aim(position.step, position.tip, position.signed_hash)
             return
         here = (self.messages[each] for each in bits(known & ~self.is_vote))
         held = {signed.message.author: signed.id for signed in here if signed.message.tip == position.tip}

@@ -49,7 +49,7 @@ class Scribe:
         """Return a vote to close the open step with what everybody owes it but the absent; or the LOCK."""
         history, position, root = self.history, self.history.position, self.history.root
         owed = (b"" if each in absent else self.due(each).id for each in position.owed)
-        value = (position.step, position.tip, position.lock if position.kind is Kind.LOCK else tuple(owed))
+        value = (position.step, position.tip, position.signed_hash if position.kind is Kind.LOCK else tuple(owed))
         body = (number, value) if kind is Kind.CLOSE else (number, value, -1)
         return sign(Message(history.match, root.step, root.tip, author, kind, body), MatchKey(self._seeds[author]))
 
@@ -143,7 +143,7 @@ def _cheat() -> tuple[Scribe, Signed, Signed]:
     match.say("4x6", "liar", "3x6")
     (first,) = set(range(4)).difference(match.history.position.live)
     match.say("liar")
-    match.history.countersign(match.sign(first, Kind.WITNESS, match.history.position.lock))
+    match.history.countersign(match.sign(first, Kind.WITNESS, match.history.position.signed_hash))
     match.say("2x6", "liar")
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
     winner, cheat = match.history.position.owed

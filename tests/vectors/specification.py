@@ -45,7 +45,7 @@ def _decided() -> str:
             message = signed.message
             lines.append(f"  step {message.step}, author {message.author}, {Kind(message.kind).name}: {_told(message)}")
             lines += [] if message.kind in VOTES else [f"    id {signed.id.hex()}"]
-        lines += [f"  state hash {before.lock.hex()}"] if before.lock else []
+        lines += [f"  state hash {before.signed_hash.hex()}"] if before.signed_hash else []
     return "\n".join((*lines, f"T_{after.step} = {after.tip.hex()}", ""))
 
 

@@ -130,7 +130,7 @@ def examples(kind: Kind) -> tuple[bytes, ...]:
         texts = ("play grey@1", "lose red@1", "stake 5", "pass")
         given += [signed.message._replace(body=text).encoded() for signed in at.due for text in texts]
     elif kind is Kind.RESULT:
-        given = [Message(at.history.match, position.step, position.tip, 1, kind, position.lock).encoded()]
+        given = [Message(at.history.match, position.step, position.tip, 1, kind, position.signed_hash).encoded()]
     elif kind is Kind.WITNESS:
         given = [Message(at.history.match, position.step, position.tip, 1, kind, bytes(32)).encoded()]
     assert given, "every kind has an example"
