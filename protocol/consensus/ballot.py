@@ -5,11 +5,13 @@ consensus", 2018), except that everybody proposes.
 
 Theory of operation
 -------------------
-A ballot is a pure function of the messages that a node holds: :meth:`Ballot.take` adds one message, and every
-conclusion is derived from all of them. Nothing here reads a clock. The caller supplies time in two ways:
+:meth:`Ballot.take` adds one message, and every conclusion is derived from all messages that the ballot holds. Their
+order matters only to the limits, and between several messages of one author for one step. Nothing here reads a clock.
+The caller supplies time in two ways:
 
-- :meth:`Ballot.absent` takes the authors for whom patience is over;
-- :attr:`Ballot.close` and :attr:`Ballot.nil` are votes that the node signs only after they have stood for some time.
+- :meth:`Ballot.absent_vote` takes the authors for whom patience is over;
+- :attr:`Ballot.close_vote` and :attr:`Ballot.nil_vote` are votes that the node signs only after they have stood for
+  some time.
 
 The node asks after each message and when a timer fires::
 
@@ -17,9 +19,9 @@ The node asks after each message and when a timer fires::
     ballot.closed                 the closed final step, if any: begin the ballot on the next root
     ballot.line                   the history that the node follows; the last position is the open step
     ballot.may_lock, .may_resign  what the node may sign there
-    ballot.absent(...)            a vote to continue; first send what justifies it (ballot.grounds)
-    ballot.close                  sign half a second after sending its grounds, if it still stands
-    ballot.nil                    sign one program's patience after it first stood
+    ballot.absent_vote(...)       a vote to continue; first send what justifies it (ballot.grounds)
+    ballot.close_vote             sign half a second after sending its grounds, if it still stands
+    ballot.nil_vote               sign one program's patience after it first stood
 
 tests/simulation/small_worlds.py explores this class exhaustively for small worlds.
 """
@@ -404,7 +406,7 @@ class Ballot:
         is_enough = is_possible(position, leavers(position, held))
         return VoteValue(position.step, position.tip, entries) if is_enough else None
 
-    def absent(self, over: Collection[int]) -> Vote | None:
+    def absent_vote(self, over: Collection[int]) -> Vote | None:
         """Return the ABSENT that this node should sign now, after sending its :meth:`grounds`; None if there is none.
 
         :param over: the missing authors for whom this node's patience is over.
@@ -417,7 +419,7 @@ class Ballot:
         return None if value is None else Vote(self.root.tip, self.me, False, number, value, polka_round)
 
     @property
-    def close(self) -> Vote | None:
+    def close_vote(self) -> Vote | None:
         """The CLOSE for a value that this node should sign once it has stood for half a second since the node sent its
         :meth:`grounds`; None if there is none."""
         value = self._counted.clean
@@ -426,7 +428,7 @@ class Ballot:
         return Vote(self.root.tip, self.me, True, self.round, value)
 
     @property
-    def nil(self) -> Vote | None:
+    def nil_vote(self) -> Vote | None:
         """The CLOSE without a value to sign once it has stood for the patience for programs; None if there is none."""
         number, leading = self.round, self.leading
         is_in = (number, self.me, False) in self._votes or (leading is not None and leading.round == number)

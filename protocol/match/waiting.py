@@ -289,7 +289,7 @@ class Voter:
             due = self._timeouts.due((author,), ballot.line[-1].out)
             if self._wait_until(due, now):
                 over.add(author)
-        vote = ballot.absent(over)
+        vote = ballot.absent_vote(over)
         if vote is not None:
             self._show(vote)
             return vote
@@ -297,7 +297,7 @@ class Voter:
 
     def _ripe_close(self, now: float) -> Vote | None:
         """Return the CLOSE, once others have had time to see the majority and to prove that somebody voted twice."""
-        vote = self._replica.ballot.close
+        vote = self._replica.ballot.close_vote
         if vote is None:
             self._close = None
             return None
@@ -307,7 +307,7 @@ class Voter:
         return vote if self._wait_until(self._close[1] + limits.RELAY, now) else None
 
     def _ripe_nil(self, now: float) -> Vote | None:
-        vote = self._replica.ballot.nil
+        vote = self._replica.ballot.nil_vote
         if vote is None:
             return None
         if self._nil is None or self._nil[:2] != (vote.root, vote.round):

@@ -246,7 +246,7 @@ def test_the_leading_polka_is_the_wish_and_it_is_named() -> None:
     value = table.value(0)
     table.absents(value, 0, 2)
     table.closes(None, 0, 2)
-    assert table.ballot.absent(()) == Vote(table.play.root.tip, 1, False, 1, value, 0)
+    assert table.ballot.absent_vote(()) == Vote(table.play.root.tip, 1, False, 1, value, 0)
 
 
 def test_the_latest_polka_leads() -> None:
@@ -275,15 +275,15 @@ def test_a_polka_with_a_cheat_leads_only_if_somebody_else_has_closed_it_and_is_n
     table = turn()
     value = table.value(0)
     table.absents(value, 0, 2)
-    assert table.ballot.close is not None
+    assert table.ballot.close_vote is not None
     table.ballot.convict(0)
     assert table.ballot.leading is None
-    assert table.ballot.close is None
+    assert table.ballot.close_vote is None
     table.closes(value, 0)
     assert table.ballot.leading is None
     table.closes(value, 2)
     assert table.ballot.leading is not None
-    assert table.ballot.close is None
+    assert table.ballot.close_vote is None
 
 
 def test_votes_of_players_who_left_before_the_step_decide_nothing() -> None:
@@ -397,23 +397,23 @@ def test_a_close_is_for_the_round_that_runs_and_there_is_one() -> None:
     table = turn()
     value = table.value(0)
     table.absents(value, 1, 2)
-    close = table.ballot.close
+    close = table.ballot.close_vote
     assert close == Vote(table.play.root.tip, 1, True, 0, value)
-    assert table.ballot.nil is None
+    assert table.ballot.nil_vote is None
     table.vote(close)
-    assert (table.ballot.close, table.ballot.nil, table.ballot.absent({0})) == (None, None, None)
+    assert (table.ballot.close_vote, table.ballot.nil_vote, table.ballot.absent_vote({0})) == (None, None, None)
     table.closes(None, 0, 2)
     assert table.ballot.round == 1
-    assert table.ballot.close is None, "that polka was of another round"
+    assert table.ballot.close_vote is None, "that polka was of another round"
 
 
 def test_a_round_ends_with_nil_only_for_who_is_in_it() -> None:
     table = turn()
-    assert table.ballot.nil is None
+    assert table.ballot.nil_vote is None
     table.absents(table.value(0), 1)
-    assert table.ballot.nil == Vote(table.play.root.tip, 1, True, 0, None)
+    assert table.ballot.nil_vote == Vote(table.play.root.tip, 1, True, 0, None)
     table.closes(None, 1)
-    assert (table.ballot.nil, table.ballot.absent({0})) == (None, None)
+    assert (table.ballot.nil_vote, table.ballot.absent_vote({0})) == (None, None)
 
 
 def test_what_a_vote_rests_on_is_shown_first() -> None:
@@ -422,7 +422,7 @@ def test_what_a_vote_rests_on_is_shown_first() -> None:
     value = table.value(1)
     table.absents(value, 0, 1)
     table.closes(None, 0, 1)
-    vote = table.ballot.absent(())
+    vote = table.ballot.absent_vote(())
     assert vote is not None
     kinds = [signed.message.kind for signed in table.ballot.grounds(vote)]
     assert kinds[0] is Kind.MOVE
@@ -665,7 +665,7 @@ def test_a_vote_that_backs_the_polka_of_an_own_close_is_not_displaced_by_votes_o
     table.closes(None, 0, *out)
     table.absents(value, liar, number=backing)
     table.absents(value, 0, *out, number=1)
-    close = table.ballot.close
+    close = table.ballot.close_vote
     assert close is not None
     table.vote(close)
     table.absents(value, liar, number=6)
@@ -673,7 +673,7 @@ def test_a_vote_that_backs_the_polka_of_an_own_close_is_not_displaced_by_votes_o
     table.absents(other, liar, number=8)
     table.closes(None, *out, number=1)
     table.give(said(table.play.root, late))
-    absent = table.ballot.absent({liar})
+    absent = table.ballot.absent_vote({liar})
     assert absent is not None
     assert not vote_contradiction(close, absent)
 
@@ -691,7 +691,7 @@ def test_nothing_of_a_flood_is_needed_to_go_on() -> None:
     for number in range(100):
         table.absents(VoteValue(9, bytes(32), (b"",)), 3, number=number)
     table.absents(value, 0, 1, 2)
-    assert table.ballot.close is not None
+    assert table.ballot.close_vote is not None
     table.closes(value, 0, 1, 2)
     assert table.ballot.closed is not None
 

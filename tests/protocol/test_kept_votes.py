@@ -179,9 +179,9 @@ def test_a_voting_round_ends_without_a_decision_only_while_a_majority_is_linked(
     for other in others[1:]:
         world.cut(me, other)
     voter, later = world.machines[me].match.waiting.voter, world.now + 60
-    assert world.machines[me].match.replica.ballot.nil is not None
+    assert world.machines[me].match.replica.ballot.nil_vote is not None
     assert voter.vote(later, has_quorum=False) is None
-    assert voter.vote(later, has_quorum=True) == world.machines[me].match.replica.ballot.nil
+    assert voter.vote(later, has_quorum=True) == world.machines[me].match.replica.ballot.nil_vote
 
 
 def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> None:

@@ -399,7 +399,7 @@ def rounds_take_no_time(plant: Plant) -> AbstractContextManager[None]:
     ripe_nil = Voter._ripe_nil
 
     def bad(voter: Voter, now: float) -> Any:
-        vote = voter._replica.ballot.nil
+        vote = voter._replica.ballot.nil_vote
         if vote is not None:
             plant.runs()
         return vote or ripe_nil(voter, now)

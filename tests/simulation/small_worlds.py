@@ -359,16 +359,16 @@ class Node:
 
     @cached_property
     def can_vote(self) -> bool:
-        return not self.is_out and self.ballot.absent(self.ballot.missing) is not None
+        return not self.is_out and self.ballot.absent_vote(self.ballot.missing) is not None
 
     @cached_property
     def needs_patience(self) -> bool:
         """It would vote only because its patience is over."""
-        return self.can_vote and self.ballot.leading is None and self.ballot.absent(()) is None
+        return self.can_vote and self.ballot.leading is None and self.ballot.absent_vote(()) is None
 
     @cached_property
     def can_nil(self) -> bool:
-        return not self.is_out and self.ballot.nil is not None
+        return not self.is_out and self.ballot.nil_vote is not None
 
     @cached_property
     def can_crash(self) -> bool:
@@ -377,7 +377,7 @@ class Node:
     @cached_property
     def grounds(self) -> int | None:
         """The ABSENTs on which a CLOSE for their value rests; None if it is not due."""
-        close = None if self.is_out else self.ballot.close
+        close = None if self.is_out else self.ballot.close_vote
         if close is None:
             return None
         shown = (signed for signed in self.ballot.grounds(close) if signed.message.kind is Kind.ABSENT)
@@ -441,7 +441,9 @@ class Node:
             if signed is not None:
                 self.say(signed)
                 continue
-            due = {"vote": ballot.absent(ballot.missing), "close": ballot.close, "nil": ballot.nil}.get(str(event))
+            due = {"vote": ballot.absent_vote(ballot.missing), "close": ballot.close_vote, "nil": ballot.nil_vote}.get(
+                str(event)
+            )
             if due is None:
                 return
             self.say(self.table.vote(due), ballot.grounds(due))

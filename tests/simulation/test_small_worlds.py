@@ -276,7 +276,7 @@ class NeverNil(Ballot):
     """Closes no round without a value."""
 
     @property
-    def nil(self) -> Vote | None:
+    def nil_vote(self) -> Vote | None:
         return None
 
 
@@ -284,7 +284,7 @@ class ClosesAnyRound(Ballot):
     """Closes the polka of an earlier round, and one of a round that it has closed with nil."""
 
     @property
-    def close(self) -> Vote | None:
+    def close_vote(self) -> Vote | None:
         found = [polka for polka in self._counted.polkas if self._is_clean(polka)]
         if self.me is None or not found or not self._may_vote:
             return None
