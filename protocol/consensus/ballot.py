@@ -160,7 +160,7 @@ class Ballot:
 
     def _take_vote(self, vote: Vote, *, is_kept: bool) -> Outcome:
         root = self.root
-        if vote.root != root.tip or root.step == 0 or vote.author not in root.base or vote.author in root.left:
+        if vote.root_tip != root.tip or root.step == 0 or vote.author not in root.base or vote.author in root.left:
             return Outcome.FOREIGN
         slot = (vote.round, vote.author, vote.is_close)
         known = self._votes.get(slot, ())

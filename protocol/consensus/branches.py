@@ -139,10 +139,10 @@ class Branches:
         if is_single:
             del self._ends[position.tip]
         wanted = () if is_single else self._wanted(named)
-        is_any_wanted = is_single or position.step < FORMED
+        builds_all = is_single or position.step < FORMED
         for entries in self._closings(position, slots):
             tip = self._folding.tip_after(position, entries)
-            if tip in self.positions or not (is_any_wanted or tip in wanted):
+            if tip in self.positions or not (builds_all or tip in wanted):
                 continue
             after = self._folding.after(position, entries)
             self.positions[tip], self.messages[tip], self._parents[tip] = after, {}, position.tip

@@ -503,8 +503,8 @@ class VoteValue(NamedTuple):
 class Vote(NamedTuple):
     """One ABSENT or CLOSE."""
 
-    root: bytes
-    """The tip of the root."""
+    root_tip: bytes
+    """The tip of the root that the vote is on."""
     author: int
     is_close: bool
     round: int

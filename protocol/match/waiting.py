@@ -310,8 +310,8 @@ class Voter:
         vote = self._replica.ballot.nil_vote
         if vote is None:
             return None
-        if self._nil is None or self._nil[:2] != (vote.root, vote.round):
-            self._nil = vote.root, vote.round, now
+        if self._nil is None or self._nil[:2] != (vote.root_tip, vote.round):
+            self._nil = vote.root_tip, vote.round, now
         return vote if self._wait_until(self._nil[2] + self._timeouts.round_seconds, now) else None
 
     def _wait_until(self, due: float, now: float) -> bool:

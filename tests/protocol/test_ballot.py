@@ -112,7 +112,7 @@ class Table:
     def vote(self, vote: Vote) -> Outcome:
         kind, body = spell_vote(vote)
         root = self.play.root
-        message = Message(MATCH, root.step, vote.root, vote.author, kind, body)
+        message = Message(MATCH, root.step, vote.root_tip, vote.author, kind, body)
         number = tagged_hash("test", repr(body).encode(), vote.author, int(kind))
         return self.give(Signed(b"", b"", message, number, checked=True))
 
@@ -740,4 +740,4 @@ def test_a_vote_is_read_as_it_was_spelled() -> None:
         Vote(b"r" * 32, 1, True, 2, None),
     ):
         kind, body = spell_vote(vote)
-        assert read_vote(Signed(b"", b"", Message(MATCH, 2, vote.root, 1, kind, body), b""))[:-1] == vote[:-1]
+        assert read_vote(Signed(b"", b"", Message(MATCH, 2, vote.root_tip, 1, kind, body), b""))[:-1] == vote[:-1]

@@ -235,7 +235,7 @@ class Table:
     def vote(self, vote: Vote) -> Signed:
         """Return the message that says a vote."""
         kind, body = spell_vote(vote)
-        return _signed(_tell_vote(vote), self.positions[vote.root], vote.author, kind, body)
+        return _signed(_tell_vote(vote), self.positions[vote.root_tip], vote.author, kind, body)
 
     def contradict(self, one: int, other: int) -> bool:
         """Tell whether two messages of one author prove misconduct."""
@@ -292,7 +292,7 @@ def _tell_vote(vote: Vote) -> str:
         entries = vote.value.entries
         named = entries if isinstance(entries, bytes) else b",".join(entry[:2] or b"-" for entry in entries)
         aim = f"{vote.value.tip.decode()} {named.decode()}"
-    return f"{vote.author} {kind}({vote.round}, {aim}, {vote.polka_round})@{vote.root.decode()}"
+    return f"{vote.author} {kind}({vote.round}, {aim}, {vote.polka_round})@{vote.root_tip.decode()}"
 
 
 class Node:
@@ -690,7 +690,7 @@ class Explorer:
             return False
         is_patient = own.needs_patience
         if table.joins_early and any(
-            vote and vote.root == own.root for vote in map(table.votes.__getitem__, bits(own.known))
+            vote and vote.root_tip == own.root for vote in map(table.votes.__getitem__, bits(own.known))
         ):
             is_patient = False
         if table.has_no_time_for_cheats and is_patient:
@@ -719,7 +719,12 @@ class Explorer:
             if other is None or grounds & ~other.known or (other.convicted - own.convicted) & voters:
                 return True
             for vote in (table.votes[number] for number in other.said):
-                if vote and not vote.is_close and vote.root == own.root and vote.polka_round < own.round < vote.round:
+                if (
+                    vote
+                    and not vote.is_close
+                    and vote.root_tip == own.root
+                    and vote.polka_round < own.round < vote.round
+                ):
                     return True  # it left the round before it heard of the polka
         return False
 
