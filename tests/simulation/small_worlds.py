@@ -36,8 +36,7 @@ from typing import Any, Final
 
 from protocol.consensus.ballot import Ballot, Closed, elect, leavers
 from protocol.consensus.branches import Branches
-from protocol.consensus.kinds import Vote, read_vote, spell_vote, vote_contradiction
-from protocol.consensus.kinds import VoteValue as Aim
+from protocol.consensus.kinds import Vote, VoteValue, read_vote, spell_vote, vote_contradiction
 from protocol.consensus.position import FORMED, Position, Purpose
 from protocol.wire.messages import VOTES, Kind, Message, Signed
 
@@ -82,7 +81,7 @@ class Table:
     """Players who are in the game."""
     witnesses: Sequence[int] = ()
     script: str = "t0,L"
-    """The steps: t0 a turn of 0, j joint, L a LOCK, o an OPEN of all, behind which the last LOCK follows at once if all
+    """The steps: t0 a turn of 0, j joint, L a LOCK, o an OPEN of all, after which the last LOCK follows at once if all
     of them came. A turn of somebody who is not in the game is left out."""
     bases: Sequence[Sequence[int]] = ()
     """The base of each segment, the last one for all that follow; everybody if not given."""
@@ -175,7 +174,7 @@ class Table:
         """Refuse nothing: nobody signs what does not belong into these worlds."""
 
     def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
-        """Return the tip behind a step that is closed with these messages: a path that can be read."""
+        """Return the tip after a step that is closed with these messages: a path that can be read."""
         named = "".join(entries[author].id[1:2].decode() if author in entries else "-" for author in position.owed)
         if position.kind is Kind.LOCK and not self._gone(position, entries):
             named = ""
@@ -187,7 +186,7 @@ class Table:
         return tuple(a for a in position.owed if a not in entries or entries[a].id[1:2] == b"r")
 
     def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
-        """Return the position behind a step that is closed with these messages."""
+        """Return the position after a step that is closed with these messages."""
         tip = self.tip_after(position, entries)
         if tip in self.positions:
             return self.positions[tip]
@@ -263,21 +262,21 @@ class Table:
                 for what in "o" if position.kind is Kind.LOCK else "xy":
                     found |= 1 << self.number(self._ordinary(position, liar, what))
             if self.is_inventing and liar in root.base and position.kind is not None and leads_to(root.tip, tip):
-                for aim, each in itertools.product(self._inventions(position, known), range(self.rounds)):
-                    found |= 1 << self.number(self.vote(Vote(root.tip, liar, False, each, aim)))
+                for value, each in itertools.product(self._inventions(position, known), range(self.rounds)):
+                    found |= 1 << self.number(self.vote(Vote(root.tip, liar, False, each, value)))
             if not tip:
                 return found
             tip = tip.rpartition(b"/")[0]
 
-    def _inventions(self, position: Position, known: int) -> Iterator[Aim]:
+    def _inventions(self, position: Position, known: int) -> Iterator[VoteValue]:
         if position.kind is Kind.LOCK:
-            yield Aim(position.step, position.tip, position.signed_hash)
+            yield VoteValue(position.step, position.tip, position.signed_hash)
             return
         here = (self.messages[each] for each in bits(known & ~self.is_vote))
         held = {signed.message.author: signed.id for signed in here if signed.message.tip == position.tip}
         for absent in position.owed:
             entries = tuple(b"" if author == absent else held.get(author, b"") for author in position.owed)
-            yield Aim(position.step, position.tip, entries)
+            yield VoteValue(position.step, position.tip, entries)
 
 
 def _signed(text: str, position: Position, author: int, kind: Kind, body: Any) -> Signed:
@@ -287,12 +286,12 @@ def _signed(text: str, position: Position, author: int, kind: Kind, body: Any) -
 
 def _tell_vote(vote: Vote) -> str:
     kind = "CLOSE" if vote.is_close else "ABSENT"
-    aim = "nil"
+    value = "nil"
     if vote.value is not None:
         entries = vote.value.entries
         named = entries if isinstance(entries, bytes) else b",".join(entry[:2] or b"-" for entry in entries)
-        aim = f"{vote.value.tip.decode()} {named.decode()}"
-    return f"{vote.author} {kind}({vote.round}, {aim}, {vote.polka_round})@{vote.root_tip.decode()}"
+        value = f"{vote.value.tip.decode()} {named.decode()}"
+    return f"{vote.author} {kind}({vote.round}, {value}, {vote.polka_round})@{vote.root_tip.decode()}"
 
 
 class Node:
@@ -338,7 +337,7 @@ class Node:
 
     @cached_property
     def line(self) -> int:
-        """The messages of the history behind the root, as bits."""
+        """The messages of the history after the root, as bits."""
         return sum(1 << self.table.number(signed) for signed in self._line())
 
     @cached_property
@@ -475,7 +474,7 @@ class Node:
         closed = ballot.closed
         if closed is None:
             return False
-        ends = {self._behind(position).tip for position in ballot.branches.boundaries()}
+        ends = {self._after(position).tip for position in ballot.branches.boundaries()}
         following = table.after(closed.position, closed.entries)
         if ends - {following.tip}:
             raise ViolationError("agree", f"two ends known to {self.me}: {following.tip!r} and {ends}")
@@ -488,8 +487,8 @@ class Node:
         self._begin(following)
         return True
 
-    def _behind(self, lock: Position) -> Position:
-        """Return the position behind a LOCK that all who owe it have signed."""
+    def _after(self, lock: Position) -> Position:
+        """Return the position after a LOCK that all who owe it have signed."""
         slots = self.ballot.branches.messages[lock.tip]
         return self.table.after(lock, {author: slots[author][0] for author in lock.owed})
 
@@ -534,13 +533,13 @@ def convince(table: Table, closed: Closed) -> None:
     """Check a decision as a reader does, who knows nothing but its certificate."""
     votes = [read_vote(signed) for signed in closed.certificate]
     position, closes = closed.position, {vote.author: vote for vote in votes if vote.is_close}
-    (aim,) = {vote.value for vote in votes}
-    assert aim is not None
-    leaving = set() if isinstance(aim.entries, bytes) else leavers(position, closed.entries)
+    (value,) = {vote.value for vote in votes}
+    assert value is not None
+    leaving = set() if isinstance(value.entries, bytes) else leavers(position, closed.entries)
     backers = {vote.author for vote in votes if not vote.is_close}
     chosen = elect(position, leaving, closes, backers)
     is_one_round = len({vote.round for vote in closes.values()}) == 1
-    if chosen != tuple(vote.author for vote in votes) or not is_one_round or aim.tip != position.tip:
+    if chosen != tuple(vote.author for vote in votes) or not is_one_round or value.tip != position.tip:
         raise ViolationError("a reader accepts a certificate", str([signed.id for signed in closed.certificate]))
 
 
@@ -771,11 +770,11 @@ class Explorer:
         return known
 
     def _standing(self, nodes_now: Sequence[Node], known: int) -> int:
-        """Return the tips behind a liar's message that must stand: all connected hold it, one of them has signed behind
+        """Return the tips after a liar's message that must stand: all connected hold it, one of them has signed after
         it, and none has said anything that leads elsewhere."""
         table = self.table
         here = [nodes_now[index] for index in self.together]
-        behind = [self._behind(node) for node in here]
+        signed = [self._signed_after(node) for node in here]
         for tip in {tip for node in here for tip in self._signed(node)}:
             while tip:
                 before = table.positions[tip.rpartition(b"/")[0]]
@@ -784,18 +783,18 @@ class Explorer:
                     what = tip[-len(before.owed) :][before.owed.index(table.liar) :][:1].decode()
                     number = table.numbers.get(f"{table.liar}{what}@{before.tip.decode()}".encode())
                     is_held = number is not None and all(node.known >> number & 1 for node in here)
-                    if is_held and all(leads_to(tip, each) or leads_to(each, tip) for tips in behind for each in tips):
+                    if is_held and all(leads_to(tip, each) or leads_to(each, tip) for tips in signed for each in tips):
                         known |= bit
                 tip = before.tip
         return known
 
     def _signed(self, node: Node) -> set[bytes]:
-        """Return the tips behind which a node has signed something: a vote, too, is behind the steps to its value."""
+        """Return the tips after which a node has signed something: a vote, too, comes after the steps to its value."""
         votes = (self.table.votes[number] for number in node.said)
         named = {vote.value.tip for vote in votes if vote is not None and vote.value is not None}
         return named.union(self.table.messages[number].message.tip for number in node.said)
 
-    def _behind(self, node: Node) -> set[bytes]:
+    def _signed_after(self, node: Node) -> set[bytes]:
         """Return the tips that a node has said something for: of steps, and those to which its votes lead."""
         table, found = self.table, set()
         for number in node.said:
@@ -823,7 +822,7 @@ class Explorer:
                   each other from now on and nobody else, comes to the end of the script, or is no quorum any more.
         in time   Nobody is put out whose message a connected player held while at most half of the base could have
                   voted against it.
-        stands    A step is not undone that all connected players hold, once one has signed behind it and none said
+        stands    A step is not undone that all connected players hold, once one has signed after it and none said
                   otherwise.
         """
         table = self.table

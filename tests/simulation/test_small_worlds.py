@@ -15,8 +15,7 @@ import pytest
 
 from protocol.consensus import ballot as ballot_module
 from protocol.consensus.ballot import Ballot, Polka, elect, is_possible
-from protocol.consensus.kinds import Vote
-from protocol.consensus.kinds import VoteValue as Aim
+from protocol.consensus.kinds import Vote, VoteValue
 from protocol.consensus.position import Position
 from protocol.wire.messages import Kind
 from tests.simulation import small_worlds
@@ -182,7 +181,7 @@ def test_long_walks(name: str, walks: int) -> None:
 
 
 class LocksAfterVotes(Ballot):
-    """Signs a LOCK behind its own vote."""
+    """Signs a LOCK after its own vote."""
 
     @property
     def may_lock(self) -> bool:
@@ -190,7 +189,7 @@ class LocksAfterVotes(Ballot):
 
 
 class ResignsAfterVotes(Ballot):
-    """Signs RESIGN behind its own vote."""
+    """Signs RESIGN after its own vote."""
 
     @property
     def may_resign(self) -> bool:
@@ -200,19 +199,19 @@ class ResignsAfterVotes(Ballot):
 class HolesAtLocks(Ballot):
     """Votes to go on without who has not signed a LOCK."""
 
-    def wish(self, over: Collection[int]) -> Aim | None:
-        aim, position, held = super().wish(over), self.line[-1], self.held
-        is_own = aim is not None and self.leading is None and position.kind is Kind.LOCK
+    def wish(self, over: Collection[int]) -> VoteValue | None:
+        value, position, held = super().wish(over), self.line[-1], self.held
+        is_own = value is not None and self.leading is None and position.kind is Kind.LOCK
         voters = {vote.author for vote in self.votes()}
         absent = set(self.missing).difference(voters, (self.me,))
         if not is_own or not absent:
-            return aim
+            return value
         entries = tuple(
             b"" if author in absent else held[author].id if author in held else b"" for author in position.owed
         )
-        return Aim(position.step, position.tip, entries)
+        return VoteValue(position.step, position.tip, entries)
 
-    def _leaving(self, value: Aim) -> set[int] | None:
+    def _leaving(self, value: VoteValue) -> set[int] | None:
         position = self.branches.positions.get(value.tip)
         if position is not None and position.kind is Kind.LOCK and isinstance(value.entries, tuple):
             return {author for author, entry in zip(position.owed, value.entries, strict=True) if not entry}
@@ -297,8 +296,8 @@ class ClosesOnCheats(Ballot):
 
     def _derive(self) -> Any:
         count = super()._derive()
-        aims = [polka.value for polka in count.polkas if polka.round == count.round]
-        return count._replace(clean=min(aims, key=Aim.order, default=None))
+        values = [polka.value for polka in count.polkas if polka.round == count.round]
+        return count._replace(clean=min(values, key=VoteValue.order, default=None))
 
 
 class BoundByItsLock(Ballot):
@@ -320,7 +319,7 @@ class VotersStandStill(Ballot):
 
 
 class CheatsCloseNothing(Ballot):
-    """Takes back every step with a message of a proven cheat, whatever others have signed behind it."""
+    """Takes back every step with a message of a proven cheat, whatever others have signed after it."""
 
     @property
     def line(self) -> list[Position]:
