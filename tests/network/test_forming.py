@@ -311,7 +311,7 @@ async def test_a_host_that_crashes_holds_its_guests_for_thirty_seconds(room: Roo
 
 
 @in_room
-async def test_a_host_that_crashes_behind_its_commit_has_formed_the_match(room: Room) -> None:
+async def test_a_host_that_crashes_after_its_commit_has_formed_the_match(room: Room) -> None:
     host, guests, _ = await open_table(room, 4, "Ada", "Ben")
     bend(host, withholds(Kind.COMMIT))
     host.node.start_match()

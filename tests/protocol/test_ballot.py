@@ -164,9 +164,9 @@ def test_who_has_voted_wishes_for_a_lock_that_it_may_not_sign() -> None:
 def test_who_has_signed_the_lock_of_another_branch_wishes_for_this_one() -> None:
     table = Table(Play((Kind.MOVE, (0,)), (Kind.LOCK, range(4)), base=range(4)), 1)
     table.ballot.convict(0)
-    table.give(said(table.play.root, 0), said(behind(table, 0), 1))
-    table.give(said(table.play.root, 0, which=1), said(behind(table, 1), 2), said(behind(table, 1), 3))
-    assert table.ballot.line[-1].tip == behind(table, 1).tip
+    table.give(said(table.play.root, 0), said(following(table, 0), 1))
+    table.give(said(table.play.root, 0, which=1), said(following(table, 1), 2), said(following(table, 1), 3))
+    assert table.ballot.line[-1].tip == following(table, 1).tip
     assert table.ballot.wish(()) == table.value()
 
 
@@ -439,39 +439,39 @@ def branching() -> Table:
     return table
 
 
-def behind(table: Table, which: int) -> Position:
+def following(table: Table, which: int) -> Position:
     root = table.play.root
     return table.play.after(root, {0: said(root, 0, which=which)})
 
 
-def test_a_convicted_players_message_closes_a_step_only_if_somebody_else_has_signed_behind() -> None:
+def test_a_convicted_players_message_closes_a_step_only_if_somebody_else_has_signed_after() -> None:
     table = branching()
     root = table.play.root
     table.give(said(root, 0))
     assert table.ballot.line == [root]
     assert table.ballot.missing == (0,)
-    table.give(said(behind(table, 0), 0))
+    table.give(said(following(table, 0), 0))
     assert table.ballot.line == [root], "the convicted do not vouch for themselves"
-    table.give(said(behind(table, 0), 2))
-    assert table.ballot.line == [root, behind(table, 0)]
+    table.give(said(following(table, 0), 2))
+    assert table.ballot.line == [root, following(table, 0)]
 
 
-def test_a_step_that_a_second_message_overtakes_is_open_until_what_was_signed_behind_it_comes() -> None:
+def test_a_step_that_a_second_message_overtakes_is_open_until_what_was_signed_after_it_comes() -> None:
     table = Table(Play((Kind.MOVE, (0,)), (Kind.COMMIT, (1, 2, 3)), (Kind.LOCK, range(4)), base=range(4)), 1)
     root = table.play.root
     table.give(said(root, 0))
-    assert table.ballot.line == [root, behind(table, 0)]
+    assert table.ballot.line == [root, following(table, 0)]
     table.ballot.convict(0)
     table.give(said(root, 0, which=1))
-    assert table.ballot.line == [root], "nobody here has signed behind either"
-    table.give(said(behind(table, 0), 2))
-    assert table.ballot.line == [root, behind(table, 0)]
+    assert table.ballot.line == [root], "nobody here has signed after either"
+    table.give(said(following(table, 0), 2))
+    assert table.ballot.line == [root, following(table, 0)]
 
 
-def test_a_vote_for_a_step_behind_is_a_signature() -> None:
+def test_a_vote_for_a_later_step_is_a_signature() -> None:
     table = branching()
     table.give(said(table.play.root, 0))
-    place = behind(table, 0)
+    place = following(table, 0)
     table.absents(VoteValue(place.step, place.tip, (b"", b"", b"")), 3)
     assert table.ballot.line[-1].tip == place.tip
 
@@ -479,8 +479,8 @@ def test_a_vote_for_a_step_behind_is_a_signature() -> None:
 def test_a_message_that_convicts_by_itself_keeps_the_history_by_which_it_is_judged() -> None:
     table = branching()
     table.give(said(table.play.root, 0))
-    table.ballot.convict(0, behind(table, 0).tip)
-    assert table.ballot.line[-1].tip == behind(table, 0).tip
+    table.ballot.convict(0, following(table, 0).tip)
+    assert table.ballot.line[-1].tip == following(table, 0).tip
 
 
 def test_two_commits_of_the_step_that_forms_the_match_are_branches_and_nobody_is_put_out_there() -> None:
@@ -506,37 +506,37 @@ def test_the_branch_with_most_signers_is_followed_then_that_of_the_smallest_tip(
     table = branching()
     root = table.play.root
     table.give(said(root, 0), said(root, 0, which=1))
-    tips = {which: behind(table, which).tip for which in (0, 1)}
+    tips = {which: following(table, which).tip for which in (0, 1)}
     less, more = sorted(tips, key=lambda which: tips[which], reverse=True)
-    table.give(said(behind(table, less), 2), said(behind(table, more), 1))
+    table.give(said(following(table, less), 2), said(following(table, more), 1))
     assert table.ballot.line[-1].tip == tips[more], "the smallest tip of two with one each"
-    table.give(said(behind(table, less), 3))
+    table.give(said(following(table, less), 3))
     assert table.ballot.line[-1].tip == tips[less]
 
 
-def test_a_third_message_is_kept_only_if_somebody_has_signed_behind_it() -> None:
+def test_a_third_message_is_kept_only_if_somebody_has_signed_after_it() -> None:
     table = branching()
     root = table.play.root
     table.give(said(root, 0), said(root, 0, which=1))
     assert table.give(said(root, 0, which=2)) is Outcome.SURPLUS
-    assert table.give(said(behind(table, 2), 2)) is Outcome.FUTURE
+    assert table.give(said(following(table, 2), 2)) is Outcome.FUTURE
     assert table.give(said(root, 0, which=2)) is Outcome.ADDED
-    assert table.ballot.line[-1].tip == behind(table, 2).tip
+    assert table.ballot.line[-1].tip == following(table, 2).tip
 
 
 def test_authors_who_support_their_own_messages_leave_room_for_one_that_others_support() -> None:
     table = branching()
     root, junk = table.play.root, range(limits.SUPPORTED_PER_SLOT)
     for which in junk:
-        place = behind(table, which)
+        place = following(table, which)
         table.give(said(place, 0))
         table.absents(VoteValue(root.step, root.tip, (said(root, 0, which=which).id,)), 0, number=which % 2)
     kept = [table.give(said(root, 0, which=which)) for which in junk]
     assert kept.count(Outcome.ADDED) == limits.IDS_PER_SLOT
     held = said(root, 0, which=len(junk))
-    table.give(said(behind(table, len(junk)), 2))
+    table.give(said(following(table, len(junk)), 2))
     assert table.give(held) is Outcome.ADDED
-    assert table.ballot.line[-1].tip == behind(table, len(junk)).tip
+    assert table.ballot.line[-1].tip == following(table, len(junk)).tip
 
 
 def test_a_third_close_is_taken_if_somebody_else_has_voted_for_its_value() -> None:
@@ -553,7 +553,7 @@ def test_a_third_close_is_taken_if_somebody_else_has_voted_for_its_value() -> No
     assert table.ballot.closed is not None
 
 
-def test_a_third_message_is_kept_if_somebody_has_signed_behind_further_ones_of_its_author() -> None:
+def test_a_third_message_is_kept_if_somebody_has_signed_after_further_ones_of_its_author() -> None:
     """A player may have two turns in a row. What else they signed for the second one must not hide that."""
     play = Play((Kind.MOVE, (0,)), (Kind.MOVE, (0,)), (Kind.COMMIT, (1, 2, 3)), (Kind.LOCK, range(4)), base=range(4))
     table = Table(play, 1)

@@ -288,7 +288,7 @@ def test_messages_of_a_branch_that_is_not_followed_are_compared_too() -> None:
 
 
 @pytest.mark.parametrize("order", itertools.permutations(range(3)))
-def test_a_branch_with_one_signature_behind_it_is_followed_in_whatever_order_its_messages_come(
+def test_a_branch_with_one_signature_after_it_is_followed_in_whatever_order_its_messages_come(
     order: tuple[int, ...],
 ) -> None:
     """If they came last, two players once stayed on two branches, each the only one who had signed after theirs."""
@@ -401,7 +401,7 @@ def test_two_ends_contradict_each_other_wherever_they_stand() -> None:
 
 @pytest.mark.parametrize(("early", "late"), [(0, 0), (0, 1), (1, 1)], ids=["before", "before and after", "after"])
 @cached_checks()
-def test_two_results_are_a_proof_before_and_behind_the_end(early: int, late: int) -> None:
+def test_two_results_are_a_proof_before_and_after_the_end(early: int, late: int) -> None:
     short = World(PRESETS["classic"].with_options({"dice": "1"}), 3, seed=1)
     short.run()
     chain = short.machines[0].match.history.chain

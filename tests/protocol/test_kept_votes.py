@@ -217,7 +217,7 @@ def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> No
     assert own.id in {signed.id for signed in restarted.ballot.branches.own(me)}
 
 
-def test_a_voter_who_gives_up_does_so_behind_the_decision() -> None:
+def test_a_voter_who_gives_up_does_so_after_the_decision() -> None:
     """Before, it might have resigned beside a vote that goes on with it."""
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.history.position.owed[0]

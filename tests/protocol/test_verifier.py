@@ -293,7 +293,7 @@ def test_a_match_made_with_the_keys_of_all_seats_is_judged_fair() -> None:
     assert {verdict.winners for verdict in verdicts} == {("player 0",), ("player 1",)}
 
 
-def test_messages_behind_a_proof_are_refused_unless_they_are_proofs_too(
+def test_messages_after_a_proof_are_refused_unless_they_are_proofs_too(
     world: World, fair: bytes, stranger: bytes
 ) -> None:
     """In the middle of a match and after its end alike."""
