@@ -96,6 +96,8 @@ class Outcome:
     """The most messages signed by any honest player."""
     thrown: int
     """The number of messages sent by liars, counted for each link, as last reported before the end."""
+    slowness: float
+    """How many times as long an honest player took for the same work as with a core of its own, since the attack."""
 
     @property
     def later(self) -> float:
@@ -107,7 +109,7 @@ class Outcome:
             f"{self.thrown} messages thrown; slowest {max(self.before):.3f} s before, {max(self.during):.3f} s during; "
             f"{len(self.during)} messages; out {self.put_out}; lost {dict(Counter(self.lost))}; told {self.winners}; "
             f"{self.memory // 1024} KiB, {self.stored} stored of liars, {self.passed_on} passed on; "
-            f"{self.signed} signed"
+            f"{self.signed} signed; {self.slowness:.1f} times as slow as alone"
         )
 
 
@@ -146,6 +148,7 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
         memory = {name: watch.memory for name, watch in watches.items()}
         await asyncio.to_thread(begin.touch)
         begun = time.monotonic()
+        busy = {name: queue.busy for name, queue in queues.items()}
         await over_or_out(players, honest)
         put_out = evicted(players, honest)
         if not put_out:
@@ -174,6 +177,10 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
             passed_on=passed_on(written),
             signed=max(len(each.sent) for each in written.values()),
             thrown=sum(players[name].told("thrown")[-1]["frames"] for name in dishonest),
+            slowness=max(
+                1 + queue.waited(begun, queue.last) / max(LOOK, queue.busy - busy[name])
+                for name, queue in queues.items()
+            ),
         )
 
 
@@ -181,6 +188,10 @@ class RunQueue:
     """Periodic samples of the time that a process has waited for a core, as Linux counts it."""
 
     def __init__(self, pid: int) -> None:
+        self.busy = 0.0
+        """Seconds for which the process has had a core, at the last sample."""
+        self.last = 0.0
+        """The moment of the last sample."""
         self._moments: list[float] = []
         self._waits: list[float] = []
         self._path = Path(f"/proc/{pid}/schedstat")
@@ -191,9 +202,10 @@ class RunQueue:
     def _look(self) -> None:
         with suppress(OSError):  # the process is gone, or this kernel does not count the time
             while not self._ended.wait(LOOK):
-                waited = int(self._path.read_bytes().split()[1]) / 1e9
-                self._moments.append(time.monotonic())
-                self._waits.append(waited)
+                ran, waited, _ = map(int, self._path.read_bytes().split())
+                self.busy, self.last = ran / 1e9, time.monotonic()
+                self._moments.append(self.last)
+                self._waits.append(waited / 1e9)
 
     def stop(self) -> None:
         self._ended.set()
