@@ -48,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
+@pytest.hookimpl(trylast=True)  # before its own hook, hypothesis forbids strategies
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the tests in two processes first. Otherwise all workers of a complete run would do so at once."""
     is_alone = session.config.getoption("dist", "no") == "no"
