@@ -28,6 +28,7 @@ from protocol.wire.frames import (
     MalformedFrameError,
     MatchAim,
     Refuse,
+    TableAim,
     Unknown,
     WatchAim,
     Welcome,
@@ -37,6 +38,14 @@ from protocol.wire.frames import (
 
 REPLACED: Final = Refuse(RefuseCode.REFUSED, "another program with your key has taken your place")
 """The last frame on a displaced link."""
+
+
+def is_answer(asked: Aim, aim: Aim) -> bool:
+    """Return whether the aim in a WELCOME answers the aim in the HELLO. Otherwise a peer could choose what it is to the
+    node that dialled it."""
+    if isinstance(asked, MatchAim):
+        return aim == asked
+    return isinstance(aim, TableAim) or (isinstance(aim, MatchAim) and isinstance(asked, WatchAim))
 
 
 class RefusedError(PeerError):
@@ -92,6 +101,8 @@ class _PeerLink(NamedTuple):
     is_replacement: bool
     aim: Aim
     """The aim in the peer's HELLO or WELCOME."""
+    asked: Aim | None
+    """The aim in this node's HELLO; None if the peer dialled."""
     at: Address
     """The address at which the peer listens."""
 
@@ -114,6 +125,8 @@ class Mesh:
         """Every link whose connection may still exist."""
         self._peers: dict[bytes, _PeerLink] = {}
         self._answers: dict[Link, asyncio.Future[Welcome]] = {}
+        self._asked: dict[Link, Aim] = {}
+        """The aims in the HELLOs that have not been answered."""
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
         self._wishes: dict[bytes, _Wish] = {}
         self._showing: asyncio.TimerHandle | None = None
@@ -151,6 +164,11 @@ class Mesh:
         """Return the aim in a linked peer's HELLO or WELCOME; None if the peer is not linked."""
         peer = self._peers.get(identity)
         return peer.aim if peer is not None else None
+
+    def asked(self, identity: bytes) -> Aim | None:
+        """Return the aim with which this node dialled a linked peer; None if the peer dialled."""
+        peer = self._peers.get(identity)
+        return peer.asked if peer is not None else None
 
     def linked(self) -> tuple[bytes, ...]:
         """Return the identities of all peers whose link is up, sorted."""
@@ -215,6 +233,7 @@ class Mesh:
         answer = self._answers[link]
         try:
             check_version(link)
+            self._asked[link] = aim
             link.send(encode_frame(Hello(self.port, aim)))
             await answer
         except BaseException:
@@ -222,6 +241,7 @@ class Mesh:
             raise
         finally:
             self._answers.pop(link, None)
+            self._asked.pop(link, None)
             if not answer.cancel() and not answer.cancelled():
                 answer.exception()  # mark it as retrieved: the caller gets it already, or a better reason
         return link.peer_key
@@ -342,11 +362,13 @@ class Mesh:
             return
         if isinstance(frame, Refuse):
             answer.set_exception(RefusedError(frame.code, frame.reason))
-        elif not isinstance(frame, Welcome):
+        elif not isinstance(frame, Welcome) or (asked := self._asked.get(link)) is None:
             link.drop(f"{BREACH}: it did not answer the greeting")
+        elif not is_answer(asked, frame.aim):
+            link.drop(f"{BREACH}: it answered another greeting")
         else:
             answer.set_result(frame)
-            self._establish(link, frame.aim, link.remote)
+            self._establish(link, frame.aim, link.remote, asked)
 
     def _take_hello(self, link: Link, frame: Frame) -> None:
         if not isinstance(frame, Hello):
@@ -362,7 +384,7 @@ class Mesh:
         else:
             link.close()
 
-    def _establish(self, link: Link, aim: Aim, at: Address) -> None:
+    def _establish(self, link: Link, aim: Aim, at: Address, asked: Aim | None = None) -> None:
         old = self._peers.get(link.peer_key)
         if not self._may_replace(link):
             link.close()
@@ -370,7 +392,7 @@ class Mesh:
         link.widen()
         link.use = LinkUse.ENGAGED if isinstance(aim, MatchAim | WatchAim) else LinkUse.IDLE
         now = asyncio.get_running_loop().time()
-        self._peers[link.peer_key] = _PeerLink(link, now, old is not None, aim, at)
+        self._peers[link.peer_key] = _PeerLink(link, now, old is not None, aim, asked, at)
         if old is not None:
             old.link.send(encode_frame(REPLACED))
             old.link.close()

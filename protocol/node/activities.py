@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from enum import Enum
+from collections.abc import Callable, Mapping
+from enum import Enum, Flag, auto
 from ipaddress import ip_address
+from typing import Final
 
 from protocol.crypto.keys import Identity, fingerprint
 from protocol.errors import ErrorCode, NodeError, RefuseCode
@@ -66,6 +67,44 @@ class Doing(Enum):
     WATCHING = "watching"
 
 
+class Role(Flag):
+    """What a peer is to this node. A peer has these roles by its key, or by the greeting of its present link; a link
+    that was made for something else gives it none."""
+
+    PLAYER = auto()
+    """It plays in a match of this node, whatever the link is for."""
+    SPECTATOR = auto()
+    """It was welcomed to watch."""
+    GUEST = auto()
+    """It sits at this node's table, or was welcomed to ask for a seat there."""
+    PROVER = auto()
+    """It was welcomed to prove that it knows the short code, and has shown nothing else."""
+    HOST = auto()
+    """It hosts the table where this node sits or asks for a seat."""
+    SOURCE = auto()
+    """It shows this node what this node watches."""
+    ANYBODY = PLAYER | SPECTATOR | GUEST | PROVER | HOST | SOURCE
+
+
+SENDERS: Final[Mapping[type[Frame], Role]] = {
+    JoinTable: Role.GUEST,
+    ShowLedger: Role.GUEST | Role.HOST,
+    CodeElement: Role.PROVER,
+    CodeProof: Role.PROVER,
+    Table: Role.HOST | Role.SOURCE,
+    Propose: Role.HOST | Role.SOURCE,
+    Seat: Role.HOST,
+    Refuse: Role.HOST | Role.SOURCE | Role.PLAYER,
+    Carried: Role.PLAYER | Role.SOURCE,
+    Page: Role.PLAYER | Role.SOURCE,
+    Have: Role.PLAYER | Role.SOURCE,
+    Cut: Role.PLAYER | Role.SOURCE,
+    Need: Role.PLAYER | Role.SPECTATOR,
+    Say: Role.PLAYER | Role.SPECTATOR | Role.GUEST | Role.HOST | Role.SOURCE,
+}
+"""The roles in which a peer may send each kind of frame. LEAVE ends any link, so it is not in the table."""
+
+
 class Activities:
     """The tables and matches of one node, and the owner of its links::
 
@@ -79,8 +118,9 @@ class Activities:
         WATCHING   watch                     nobody                        like IDLE, at any time
 
     A proposed match is not a state of its own: until it is formed, its host is HOSTING and the others are GUESTs. In
-    any state, players may connect to a match that is proposed, was given up, or was played before (``former``), as they
-    may lack its end. A finished match stays PLAYING until its owner turns to another table by :meth:`leave_behind`.
+    any state but WATCHING, players may connect to a match that is proposed, was given up, or was played before
+    (``former``), as they may lack its end. A finished match stays PLAYING until its owner turns to another table by
+    :meth:`leave_behind`.
 
     :param owner: the owner's name and pledge, which go into each JOIN that this node signs.
     :param interface: the name or address of the only interface to use; None to use all.
@@ -291,7 +331,7 @@ class Activities:
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
         aim = hello.aim
         if isinstance(aim, MatchAim):
-            for session in self.sessions:
+            for session in self.sessions if self.watching is None else ():
                 if aim.match == session.match.id and identity in session.authors:
                     return session.aim()
             if self.proposals.session is not None and aim.match == self.proposals.session.match.id:
@@ -316,20 +356,22 @@ class Activities:
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         with self.runtime.stopping_at_disk_errors:
             self.audience.dismiss(identity)  # until the newest link says that it is one
+            asked = self.mesh.asked(identity)
             if self.watching is not None:
-                if isinstance(aim, TableAim | MatchAim):
+                if isinstance(asked, WatchAim) and isinstance(aim, TableAim | MatchAim):
                     self.watching.greet(identity, aim, at)
-            elif isinstance(aim, WatchAim):
+                else:
+                    self.mesh.disconnect(identity)
+                return
+            if self.hosting is not None:
+                self.hosting.greet(identity, aim if asked is None else None, at[0])
+            if asked is None and isinstance(aim, WatchAim):
                 self._show(identity, at)
-            else:
-                for session in self.sessions:
-                    session.greet(identity, at)
-                if isinstance(aim, CodeAim | TableAim) and self.hosting is not None:
-                    if isinstance(aim, CodeAim):
-                        self.hosting.code_desk.greet(identity, at[0])
-                    self.hosting.greet(identity, at[0])
-                elif isinstance(aim, TableAim):
-                    self.joining.greet(identity, aim)
+                return
+            for session in self.sessions:
+                session.greet(identity, at)
+            if isinstance(asked, TableAim) and isinstance(aim, TableAim):
+                self.joining.greet(identity, aim)
 
     def _show(self, identity: bytes, at: Address) -> None:
         """Admit a peer as a spectator, and show it the match or the table."""
@@ -348,32 +390,43 @@ class Activities:
             if part is not None:
                 part.lost(identity, reason)
 
+    def _roles(self, identity: bytes) -> Role:
+        """Return what a linked peer is to this node now."""
+        roles = Role(0)
+        if any(identity in session.authors for session in self.sessions):
+            roles |= Role.PLAYER
+        if identity in self.audience:
+            roles |= Role.SPECTATOR
+        if self.hosting is not None and self.hosting.may_join(identity):
+            roles |= Role.GUEST
+        if self.hosting is not None and isinstance(self.mesh.aim(identity), CodeAim):
+            roles |= Role.PROVER
+        if identity == self.joining.host:
+            roles |= Role.HOST
+        if self.watching is not None and self.watching.is_shown_by(identity):
+            roles |= Role.SOURCE
+        return roles
+
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         with self.runtime.stopping_at_disk_errors:
-            if isinstance(frame, (Carried, Need, Page, Cut, Have)) and self.watching is None:
-                for session in self.sessions:
-                    session.hear(identity, frame)
-            elif isinstance(frame, Leave):
+            if isinstance(frame, Leave):
                 self.mesh.disconnect(identity, LEFT)
+            elif not self._roles(identity) & SENDERS[type(frame)]:
+                log.info("%s sent a %s, which it may not", fingerprint(identity), type(frame).__name__)
             elif isinstance(frame, Say):
                 floors = self.floors()
                 if identity not in self.audience or any(floor.is_open for floor in floors):
                     self.talking.hear(identity, frame, floors)
             elif self.watching is not None:
                 self.watching.take(identity, frame)
-            elif identity in self.audience:
-                pass
-            elif isinstance(frame, ShowLedger) and self.hosting is not None:
+            elif isinstance(frame, Carried | Need | Page | Cut | Have):
+                for session in self.sessions:
+                    session.hear(identity, frame)
+            elif isinstance(frame, JoinTable | ShowLedger) and self.hosting is not None:
                 self.hosting.take(identity, frame)
+            elif isinstance(frame, CodeElement | CodeProof) and self.hosting is not None:
+                self.hosting.code_desk.take(identity, frame)
             elif isinstance(frame, Table | Propose | Seat | Refuse | ShowLedger):
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.proposals.formed is not None:
                     self.proposals.formed.refused(identity, frame.reason)
-            elif isinstance(frame, CodeElement | CodeProof):
-                if self.hosting is not None:
-                    self.hosting.code_desk.take(identity, frame)
-            elif isinstance(frame, JoinTable):
-                if self.hosting is None:
-                    self.runtime.refuse(identity, RefuseCode.NO_TABLE, NO_TABLE)
-                else:
-                    self.hosting.take(identity, frame)

@@ -148,7 +148,7 @@ class Floor(NamedTuple):
     reach: tuple[bytes, ...] = ()
     """The identities to which this node sends its owner's words."""
     onward: tuple[bytes, ...] = ()
-    """The identities to which this node passes on other people's words."""
+    """The identities to which this node passes on other people's words. Spectators among them may speak."""
     is_open: bool = False
     """Whether spectators may speak."""
 
@@ -156,7 +156,8 @@ class Floor(NamedTuple):
         """Return whether a word by this author over this link is a spectator's; None if it does not belong here."""
         if author in self.players:
             return False if sender == author or sender in self.relays else None
-        return True if self.is_open and (sender == author or sender in self.players) else None
+        is_spectator = sender == author and sender in self.onward
+        return True if self.is_open and (is_spectator or sender in self.players) else None
 
 
 class Talking:

@@ -25,7 +25,7 @@ from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.rate_limit import Bucket
-from protocol.wire.frames import CodeAim, JoinTable, Propose, Refuse, Seat, ShowLedger, TableAim, WatchAim
+from protocol.wire.frames import Aim, CodeAim, JoinTable, Propose, Refuse, Seat, ShowLedger, TableAim, WatchAim
 from protocol.wire.genesis import JoinRecord
 
 KEPT: Final = 10.0
@@ -64,7 +64,7 @@ class Host:
         self._door = door
         self._programs = programs
         self._places: dict[bytes, str] = {}
-        """The addresses of the peers that may ask for a seat."""
+        """The addresses of the peers whose present link was welcomed for a seat at this table."""
         self.code_desk = CodeDesk(runtime, table, code)
         acts = Acts(self._join, self._lose_purse, self._renew, self._follow_purses)
         self.ledgers = TableLedgers(runtime, acts, lambda: table.records, has_stakes=table.settings.ruleset.stakes)
@@ -272,21 +272,33 @@ class Host:
         """Show the table to a spectator."""
         self._runtime.post(identity, self.table.frame())
 
-    def greet(self, identity: bytes, host: str) -> None:
-        """Show the table to a welcomed peer and wait for its JOIN; show a returning guest the proposed match.
+    def greet(self, identity: bytes, aim: Aim | None, host: str) -> None:
+        """Note a new link, perhaps in place of another. Over it a peer may do only what it was welcomed for.
 
-        If no JOIN comes in time, the link is closed, as it takes up room.
+        A welcomed peer is shown the table. If no JOIN comes in time, the link is closed, as it takes up room. A
+        returning guest is also shown the proposed match, whatever the link is for.
 
+        :param aim: the aim in the peer's HELLO; None if this node dialled.
         :param host: the peer's address.
         """
-        self._places[identity] = host
-        if not isinstance(self._runtime.mesh.aim(identity), CodeAim):
+        if self.has_begun:
+            return
+        self.code_desk.lost(identity)
+        is_seated = identity in self.seated
+        if isinstance(aim, TableAim):
+            self._places[identity] = host
+        elif not is_seated:
+            self._forget_request(identity)
+        if isinstance(aim, CodeAim):
+            self.code_desk.greet(identity, host)
+        if isinstance(aim, TableAim) or is_seated:
             self._runtime.post(identity, self.table.frame())
-        if identity in self.seated:
+        if is_seated:
             self._attendance.linked(identity)
             self._show_proposal(identity)
             self._watch()
-        self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
+        if isinstance(aim, CodeAim | TableAim):
+            self._runtime.loop.call_later(self._runtime.bounds.handshake, self._expect_join, identity)
 
     def _expect_join(self, identity: bytes) -> None:
         if identity in self.seated or identity in self._audience or self._door.is_asked_about(identity):
@@ -294,11 +306,16 @@ class Host:
         if not self.code_desk.expire(identity):
             self._runtime.mesh.disconnect(identity)
 
+    def may_join(self, identity: bytes) -> bool:
+        """Return whether a linked peer may send JOIN and LEDGER: it sits here, or was welcomed for a seat. Only these
+        have shown the token of a private table."""
+        return identity in self._places or identity in self.seated
+
     def take(self, identity: bytes, frame: ShowLedger | JoinTable) -> None:
-        """Check a purse, or give a peer a seat once its purse is in order. Peers that were only welcome to prove that
-        they know the code are ignored: they have shown no token."""
-        if isinstance(self._runtime.mesh.aim(identity), CodeAim):
-            return
+        """Check a purse, or give a peer a seat once its purse is in order.
+
+        :param identity: a peer that :meth:`may_join`.
+        """
         if not self.has_begun:
             self.ledgers.take(identity, frame)
         elif isinstance(frame, JoinTable):
@@ -307,13 +324,13 @@ class Host:
     def _join(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat or refuse it; at once, unless seats have changed hands too often lately."""
         self._runtime.mesh.set_use(identity, LinkUse.ENGAGED)
-        is_next = not self._asking
         self._asking[identity] = frame
-        if is_next:
-            self._admit_next()
+        self._admit_next()
 
     def _admit_next(self) -> None:
         """Answer peers that wait for a seat, as many as the rate limit permits now."""
+        if self._next_seat is not None:
+            self._next_seat.cancel()
         with self._runtime.stopping_at_disk_errors:
             while self._asking:
                 if wait := self._pace.wait(self._runtime.loop.time()):
@@ -361,7 +378,7 @@ class Host:
             return False
         came_by = "code" if self.code_desk.has_admitted(identity) else "line" if self.table.token else "network"
         asks = self.table.settings.asks
-        return self._door.ask(player, identity, frame, asks, came_by, self._places.get(identity, ""))
+        return self._door.ask(player, identity, frame, asks, came_by, self._places[identity])
 
     def seat(self, player: PlayerInfo) -> None:
         """Let a player sit down: at once if they are waiting, otherwise when they come."""
@@ -399,7 +416,6 @@ class Host:
             if reason.endswith(FOLDED):
                 text += f". To take it all the same, close the table, run p2pdice purse forget {key} and host again"
             self._runtime.tell(Notice(text))
-        self._asking.pop(identity, None)
         why = NotAdmittedError(RefuseCode.REFUSED, reason)
         self._dismiss([identity], why, is_barred=self._count_withdrawal(identity))
 
@@ -431,12 +447,8 @@ class Host:
 
     def lost(self, identity: bytes, reason: str) -> None:
         """Record that a link is down. Free the guest's seat, at once or unless the guest returns soon."""
-        self._asking.pop(identity, None)
-        self._places.pop(identity, None)
-        self._door.lost(identity)
+        self._forget_request(identity)
         self.code_desk.lost(identity)
-        if identity not in self.seated:
-            self.ledgers.release(identity)
         if self.has_begun or identity not in self.seated:
             return
         if reason == LEFT or self._proposal is None:
@@ -445,8 +457,17 @@ class Host:
             self._attendance.lost(identity, self._runtime.loop.time())
             self._watch()
 
+    def _forget_request(self, identity: bytes) -> None:
+        """Forget that a peer has asked, or may ask, for a seat."""
+        self._asking.pop(identity, None)
+        self._places.pop(identity, None)
+        self._door.lost(identity)
+        if identity not in self.seated:
+            self.ledgers.release(identity)
+
     def _give_away(self, identity: bytes) -> None:
-        """Free a guest's seat. Withdraw a match proposed with the guest, and propose another one."""
+        """Free a guest's seat, if it has one. Withdraw a match proposed with the guest, and propose another one."""
+        self._asking.pop(identity, None)
         if identity not in self.seated:
             return
         self.withdraw()

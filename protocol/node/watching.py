@@ -362,18 +362,21 @@ class SpectatorSession:
         elif identity == self._source:
             self._close(RefuseCode.CLOSED, host_gone(reason))
 
+    def is_shown_by(self, identity: bytes) -> bool:
+        """Return whether a peer shows this node what it watches: a player of the match, or before it the peer that
+        answered first."""
+        return identity in self.followed.authors if self.followed is not None else identity == self._source
+
     def take(self, identity: bytes, frame: Frame) -> None:
-        """Take a frame from a player of the match; before the match, from the peer that answered first."""
+        """Take a frame from a peer that :meth:`is_shown_by`."""
         if self.followed is not None:
-            if isinstance(frame, Carried | Page | Have) and identity in self.followed.authors:
+            if isinstance(frame, Carried | Page | Have):
                 self.followed.take(identity, frame)
-            elif isinstance(frame, Cut) and identity in self.followed.authors:
+            elif isinstance(frame, Cut):
                 self.followed.hear_cut(identity, frame)
             elif isinstance(frame, Table) and self.followed.match.is_ended and self._may_host(identity):
                 self._next = identity, frame
                 self._go_on()
-            return
-        if identity != self._source:
             return
         try:
             match frame:

@@ -22,9 +22,10 @@ from protocol.crypto.short_code import CodeExchange, ShortCode, parse_short_code
 from protocol.crypto.tls import credentials
 from protocol.crypto.words import word_list
 from protocol.errors import LOOK_ON, NodeError, RefuseCode
-from protocol.events import CodeMade, CodeTried, LobbyChanged, TableJoined, TableOpened
+from protocol.events import CodeMade, CodeTried, LobbyChanged, MatchResult, Said, SeatAsked, TableJoined, TableOpened
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings
+from protocol.match.words import sign_word
 from protocol.net.addresses import Address, parse_join_line
 from protocol.net.dialer import Dialer
 from protocol.net.discovery import LOBBY, PLAYING, PRIVATE, Advertisement, Sighting
@@ -36,17 +37,21 @@ from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
     CodeElement,
     CodeProof,
+    Customs,
     Frame,
     Hello,
     JoinTable,
+    Leave,
+    MatchAim,
     Refuse,
+    Say,
     TableAim,
     Welcome,
     decode_frame,
 )
 from tests.network import views
 from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, overhear, try_all
-from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match, sockets_closed
+from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree, in_mid_match, sockets_closed
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 
@@ -575,6 +580,45 @@ async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> Non
     await talk.hear_a(Refuse)
     talk.close()
     assert all(not event.joined for event in host.told(LobbyChanged))
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize("name", ["Eve", "Mallory"])  # the host's owner is asked about the second
+async def test_a_link_that_was_made_for_a_match_is_not_one_for_the_next_table(
+    people: Company, is_new: bool, name: str
+) -> None:
+    """Anybody learns the id of a private table from the number of its code."""
+    (host, eve), _ = await people.table(2, ["Ada", "Eve"], IMPATIENT, CLASSIC.with_options({"dice": "1"}))
+    await asyncio.gather(host.until(MatchResult), eve.until(MatchResult))
+    match = views.playing(host).match.id
+    await host.node.host(TableSettings("Secret", CLASSIC, 2, private=True, asks="always"))
+    table, key = views.hosting(host).table.id, host.node.identity.public
+    if is_new:
+        eve.node._mesh.stop_dialling_all()
+        eve.node._mesh.disconnect(key)
+        await eve.until_true(lambda: not eve.node._mesh.is_linked(key))
+        await eve.node._mesh.connect([where(host)], MatchAim(match))
+    before, eve.node.name = len(host.events), name
+    views.send(eve, key, JoinTable(views.proposals(eve).sign_on(table).wire), Leave("taken in order"))
+    await host.until_true(lambda: not host.node._mesh.is_linked(eve.node.identity.public))
+    assert not host.told(SeatAsked)
+    assert not [each.joined for each in host.events[before:] if isinstance(each, LobbyChanged) and each.joined]
+
+
+async def test_a_link_for_the_code_is_not_one_to_speak_over(people: Company) -> None:
+    host, _ = await seat(people, private=True, customs=Customs(talk=1))
+    ben = await guest_who_hears_of(people, "Ben", where(host))
+    await ben.node.join(str(CODE))
+    stranger = Identity.generate()
+    talk = await call(where(host), CODE.number, stranger)
+    welcome = await talk.hear_a(Welcome)
+    assert isinstance(welcome.aim, TableAim)
+    word = sign_word(welcome.aim.table, stranger, 1, "I am not invited")
+    talk.say(Say(word.data, word.signature))
+    talk.say(CodeElement(b"\5" * 32))  # answered in order
+    await talk.hear_a(Refuse)
+    talk.close()
+    assert host.told(Said) == []
 
 
 async def test_an_exchange_whose_turn_does_not_come_in_time_is_refused(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -23,12 +23,28 @@ from protocol.events import (
     TableJoined,
 )
 from protocol.match.lobby import TableSettings
-from protocol.wire.frames import Carried, JoinTable, Seat
+from protocol.node.activities import SENDERS
+from protocol.rate_limit import Bucket
+from protocol.wire.frames import (
+    Carried,
+    Hello,
+    JoinTable,
+    Known,
+    Leave,
+    MatchAim,
+    Propose,
+    Seat,
+    TableAim,
+    WatchAim,
+    Welcome,
+)
+from protocol.wire.genesis import match_id
 from tests.network import views
 from tests.network.company import bend
 from tests.network.test_forming import RULES, all_play, in_room, is_bound
-from tests.simulation.room import Person, Room, in_a_room, until
+from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
 from tests.simulation.small_forming import line as join_line
+from tests.simulation.small_forming import sign_on
 
 
 def me(person: Person) -> PlayerInfo:
@@ -48,6 +64,54 @@ def begin(work: Awaitable[Any]) -> asyncio.Task[Any]:
 
 def seated(host: Person) -> list[str]:
     return [player.name for player in host.told(LobbyChanged)[-1].players]
+
+
+# Links
+
+
+def test_every_kind_of_frame_has_its_senders() -> None:
+    """After the greeting, only LEAVE may come from anybody."""
+    assert {*SENDERS} == {*get_args(Known)} - {Hello, Welcome, Leave}
+    assert all(SENDERS.values())
+
+
+@in_room
+async def test_a_request_for_a_seat_ends_with_the_link_that_was_made_for_it(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    hosting = views.hosting(host)
+    hosting._pace = Bucket(rate=0.2, burst=1, now=room.now)
+    hosting._pace.take()
+    eve = Stranger(room, 1)
+    await eve.mesh.connect([(room.host(host.key), PORT)], TableAim(b"", ""))
+    eve.say(host.key, JoinTable(sign_on(eve, host.node.table_id, bytes(32)).wire))
+    await until(lambda: hosting._asking)
+    await asyncio.sleep(limits.REPLACEMENT)
+    await eve.mesh.connect([(room.host(host.key), PORT)], WatchAim(b"", ""))
+    ben = await room.sit("Ben")
+    joining = begin(ben.node.join(target))
+    await until(lambda: host.told(SeatAsked))
+    assert [asked.player.name for asked in host.node.asked] == ["Ben"]
+    host.node.seat(me(ben))
+    await joining
+
+
+@in_room
+async def test_a_guest_may_return_over_a_link_for_the_proposed_match(room: Room) -> None:
+    host, _ = await open_table(room, 3, "never")
+    proposed: list[bytes] = []
+    eve = Stranger(room, 1, lambda _, frame: proposed.append(frame.genesis) if isinstance(frame, Propose) else None)
+    await eve.mesh.connect([(room.host(host.key), PORT)], TableAim(b"", ""))
+    eve.say(host.key, JoinTable(sign_on(eve, host.node.table_id, bytes(32)).wire))
+    await until(lambda: seated(host)[1:])
+    host.node.start_match()
+    await until(lambda: proposed)
+    room.cut(eve.key, host.key)
+    room.mend(eve.key, host.key)
+    await until(lambda: not host.node._mesh.is_linked(eve.key))
+    await eve.mesh.connect([(room.host(host.key), PORT)], MatchAim(match_id(proposed[0])))
+    await asyncio.sleep(2 * limits.LINK_LOST)
+    assert len(seated(host)) == 2
+    assert len(proposed) == 2
 
 
 # Questions to the host

@@ -14,10 +14,11 @@ import pytest
 from protocol import limits
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
+from protocol.net.dialer import DialError
 from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.net.mesh import REPLACED, Mesh
-from protocol.wire.frames import Aim, Cut, Frame, Hello, Refuse, TableAim, WatchAim, encode_frame
+from protocol.wire.frames import Aim, CodeAim, Cut, Frame, Hello, MatchAim, Refuse, TableAim, WatchAim, encode_frame
 from tests.programs import PATIENCE
 
 HOST = "127.0.0.1"
@@ -63,7 +64,7 @@ class Peer:
         self.mesh = Mesh(credentials(self.identity.private_key), self)
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        return hello.aim
+        return TableAim(bytes(16), "") if isinstance(hello.aim, WatchAim) else hello.aim
 
     def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
         """Nothing follows from it."""
@@ -171,6 +172,38 @@ async def test_a_program_that_replaces_its_own_link_is_not_told_that_another_has
         await ada.mesh.connect(where, AIM)
         assert ada.mesh.is_linked(ben.identity.public)
         assert (ada.told, ben.told) == (["down"], [])
+
+
+@pytest.mark.parametrize(
+    ("asked", "aim", "is_answer"),
+    [
+        (TableAim(b"", ""), TableAim(bytes(16), ""), True),
+        (TableAim(b"", ""), MatchAim(bytes(32)), False),
+        (TableAim(b"", ""), WatchAim(b"", ""), False),
+        (MatchAim(bytes(32)), MatchAim(bytes(32)), True),
+        (MatchAim(bytes(32)), MatchAim(b"\1" * 32), False),
+        (MatchAim(bytes(32)), TableAim(bytes(16), ""), False),
+        (MatchAim(bytes(32)), WatchAim(b"", ""), False),
+        (MatchAim(bytes(32)), CodeAim(417), False),
+        (WatchAim(b"", ""), TableAim(bytes(16), ""), True),
+        (WatchAim(b"", ""), MatchAim(bytes(32)), True),
+        (WatchAim(b"", ""), WatchAim(b"", ""), False),
+        (CodeAim(417), TableAim(bytes(16), ""), True),
+        (CodeAim(417), CodeAim(417), False),
+    ],
+)
+async def test_a_peer_that_is_dialled_does_not_choose_what_the_link_is_for(
+    asked: Aim, aim: Aim, is_answer: bool
+) -> None:
+    """A host that dialled for a match would otherwise let the peer watch its private table, or ask for a seat there."""
+    async with peers(2) as (ada, eve):
+        eve.welcome = lambda *_: aim  # type: ignore[method-assign]
+        with contextlib.nullcontext() if is_answer else pytest.raises(DialError, match="does not keep to the protocol"):
+            await ada.mesh.connect([(HOST, eve.mesh.port)], asked)
+        assert ada.mesh.asked(eve.identity.public) == (asked if is_answer else None)
+        if is_answer:
+            assert eve.mesh.is_linked(ada.identity.public)
+            assert eve.mesh.asked(ada.identity.public) is None
 
 
 CUTS = [Cut(bytes(32), (author,)) for author in range(3)]

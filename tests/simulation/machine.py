@@ -136,6 +136,9 @@ class _Links(Mesh):
         authors = self._network.linked(self._process.node)
         return tuple(sorted(self._process.world.genesis.roster[author].join.identity for author in authors))
 
+    def asked(self, identity: bytes) -> None:
+        """All links are for the match, whoever dials."""
+
     def send(self, identity: bytes, frame: bytes) -> None:
         if not self._is_sending:
             self._is_sending = True
