@@ -219,10 +219,6 @@ class LiveTable(Table):
 
     # Typed lines
 
-    @property
-    def is_waiting(self) -> bool:
-        return False
-
     def _status(self) -> str:
         return answers.status(self.board, self.clock(), is_waiting=self.is_waiting)
 

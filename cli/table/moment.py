@@ -178,17 +178,20 @@ def band(
     with_odds: bool,
     is_behind: bool,
     is_late: bool = False,
+    is_waiting: bool = False,
 ) -> Band:
     """Return the band, which shows what has to be done and by whom.
 
     :param typed: the bid in the line, or else the text that keys have put there.
     :param is_late: whether the reader's time is up, and enough others remain to go on without them.
+    :param is_waiting: whether the reader is waiting for a seat in the next match.
     """
     seating, state = board.seating, board.state
     if board.over is not None:
         wins = [board.over.players[seat].is_me for seat in board.over.places[0]] == [True]
         name = "You win" if wins else f"{_winning(board, board.over)}"
-        return Band(f"{name}. Again?", "right" if wins else "quiet")
+        then = "You wait for the next match." if is_waiting else "Again?"
+        return Band(f"{name}. {then}", "right" if wins else "quiet")
     if board.absent:
         names = seating.named(board.absent) if seating.names else listing(display_names(board.absent, board.players))
         leave = "leave and resume another day" if board.plays else "leave"
@@ -301,7 +304,7 @@ def useful_keys(
         return [*found[: MOST_KEYS - 1], ("?", "help")]
 
     if board.over is not None:
-        return those(("again", ""), ("say", ""), ("players", ""), ("quit", ""))
+        return those(("again", ""), ("say", ""), ("PgUp", "talk so far"), ("players", ""), ("quit", ""))
     if board.claimed is not None:
         return those(("again", ""), ("quit", ""))
     if board.turn is not None and (moves or is_stake(board.turn.view) or not is_shown(board)):

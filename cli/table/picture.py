@@ -98,8 +98,10 @@ def size_of(columns: int, rows: int) -> str:
 def _body(canvas: Canvas, board: Board, scene: Scene, size: str, area: Area) -> None:
     if board.over is not None or board.state is None or not board.seating.names:
         left = (lobby.end_card if board.over is not None else lobby.lobby)(canvas, board, scene, area)
-        if scene.talk:
+        if left.height >= 2 and scene.talk:
             _ruled(canvas, scene, left)
+        elif size != "tiny":
+            _newest(canvas, scene)
     elif size == "tiny":
         _tiny(canvas, board, scene, area)
     else:
@@ -127,11 +129,8 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
             _aside(canvas, board, scene, grid.talk)
         else:  # below the table under a rule, or beside the reader's dice without one
             (talk if grid.talk.x else _ruled)(canvas, scene, grid.talk)
-    elif scene.talk and len(scene.reply) < 2:  # the second row of replies shows the newest entry
-        ((said, head, text),) = _said(scene.talk[-1], canvas.width - 2, 1)
-        role = "quiet" if said.seat is None else f"seat{said.seat % 10}"
-        end = canvas.put(1, canvas.height - 2, head, role, bold=said.seat is not None)
-        canvas.put(end, canvas.height - 2, text, "quiet")
+    else:
+        _newest(canvas, scene)
 
 
 def _own(canvas: Canvas, board: Board, scene: Scene, grid: _Grid, cups: Mapping[int, Cup]) -> None:
@@ -433,6 +432,16 @@ def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
         speaker = role if said.seat is None else f"seat{said.seat % 10}"
         end = canvas.put(area.x, area.y + row, head, speaker, bold=said.seat is not None)
         canvas.put(end, area.y + row, text, role)
+
+
+def _newest(canvas: Canvas, scene: Scene) -> None:
+    """Draw the newest entry of the talk, where there is no room for more: in the second row of replies."""
+    if not scene.talk or len(scene.reply) > 1:
+        return
+    ((said, head, text),) = _said(scene.talk[-1], canvas.width - 2, 1)
+    role = "quiet" if said.seat is None else f"seat{said.seat % 10}"
+    end = canvas.put(1, canvas.height - 2, head, role, bold=said.seat is not None)
+    canvas.put(end, canvas.height - 2, text, "quiet")
 
 
 def _said(said: Talk, columns: int, most: int) -> list[tuple[Talk, str, str]]:

@@ -343,7 +343,6 @@ class PlayerTable(LiveTable):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the player has typed *again* but has no seat yet."""
         return self._returning is not None and not self._returning.done()
 
     @property

@@ -382,6 +382,7 @@ class Screen:
             with_odds=with_odds,
             is_behind=table.is_behind,
             is_late=board.turn is not None and self._expired is board.turn and not self._seconds(),
+            is_waiting=table.is_waiting,
         )
         strip = table.strip()
         keys = [*table.key_bar()] or keys

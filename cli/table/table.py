@@ -281,6 +281,11 @@ class Table(ABC):
         return self.pace.is_holding
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the player has typed *again* but has no seat yet."""
+        return False
+
+    @property
     def moves_by_itself(self) -> bool:
         """Whether the table advances without keys, until one is pressed."""
         return False

@@ -325,13 +325,14 @@ def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
 
 
 def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
-    host = seating.named([event.host]) if event.host is not None else "the host"
+    host = seating.named([event.host]) if event.host is not None else "one of the players"  # any of them may open it
     match event.host_is:
         case "asked":
             return f"Asking {host} for a seat."
         case "silent":
             seconds = counted(round(event.seconds), "second")
-            return f"{capital(host)} isn't answering. If that lasts {seconds}, you stop waiting."
+            silent = f"{capital(host)} isn't" if event.host is not None else "None of the players is"
+            return f"{silent} answering. If that lasts {seconds}, you stop waiting."
         case "there":
             return f"Waiting for {host} to open the table again."
         case "full":

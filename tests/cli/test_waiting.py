@@ -130,6 +130,17 @@ def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None
     assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("silent", "None of the players is answering. If that lasts 20 seconds, you stop waiting."),
+        ("there", "Waiting for one of the players to open the table again."),
+    ],
+)
+def test_a_spectator_waits_for_any_player_and_not_for_the_host_alone(state: HostIs, told: str) -> None:
+    assert narrate(AwaitingHost(None, state, 20.0), Seating()) == told
+
+
 # Commands that come before their table
 
 

@@ -379,6 +379,12 @@ def test_the_talk_of_a_lobby_has_one_heading(size: tuple[int, int]) -> None:
     assert "Cleo: found it" in shown
 
 
+@pytest.mark.parametrize("size", [(40, 12), (60, 18), (80, 24), (120, 40)])
+def test_the_newest_talk_is_in_sight_on_an_end_card(size: tuple[int, int]) -> None:
+    said = [Talk(None, "", "Ada, the host, left. Type again host to open the table yourself.")]
+    assert "Ada, the host, left. Type" in " ".join(drawn(finished(), size, scene=Scene(talk=said)).split())
+
+
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
 def test_a_long_evening_is_told_in_full(size: tuple[int, int]) -> None:
     score = ", ".join(f"{name} (bot) 1" for name in ("Ada", "Ben", "Cleo", "Dan", "Eve"))

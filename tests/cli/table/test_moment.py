@@ -462,6 +462,17 @@ def test_a_claim_leaves_the_table_free() -> None:
     assert [key for key, _ in bar] == ["again", "quit", "?"]
 
 
+def test_the_end_of_a_match_asks_no_more_once_the_reader_waits_for_the_next() -> None:
+    made = sample("1x2", names=("Ada", "Ben"))
+    made.board.take(MatchResult("ab" * 32, ((1,), (0,)), made.players, Path("friday.p2pdice")))
+    assert says(made).text == "Ben wins. Again?"
+    waits = band(made.board, "", hosts=False, with_odds=False, is_behind=False, is_waiting=True)
+    assert waits.text == "Ben wins. You wait for the next match."
+    assert ("PgUp", "talk so far") in useful_keys(
+        made.board, "", (), ("again", "quit"), hosts=False, with_odds=False, is_behind=False
+    )
+
+
 def test_a_stake_that_is_sealed_is_seen_on_the_plate() -> None:
     made = Sample(PRESETS["motes"], ("Ada", "Ben", "Cleo"))
     made._apply(Pledges(("redeemed",) * 3))
