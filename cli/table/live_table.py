@@ -346,6 +346,7 @@ class SpectatorTable(LiveTable):
         super().__init__(node, settings, showing, again=_sit_elsewhere)
         self.wants_seat = False
         """Whether the reader wants to play the next match."""
+        self.board.may_speak = False  # until the table, if it is still open, says that spectators may
         self._target = target
 
     def way_back(self) -> str:
@@ -356,10 +357,17 @@ class SpectatorTable(LiveTable):
     def _do_again(self, rest: str) -> None:
         if self._keep_wish(rest):
             return
-        if self.board.match or not self._had_match:
-            self._say("You can play again when the match is over.")
-        else:
+        if not self.board.match and self._had_match:
             self.wants_seat = self._has_left = True
+        elif self.is_offered("again"):
+            self._wish = rest
+            self._say("You sit down for the next match as soon as this one is over.")
+        else:
+            self._say("You can play again when the match is over.")
+
+    def is_offered(self, word: str) -> bool:
+        is_early = word == "again" and bool(self.board.match) and self.face.is_interactive
+        return is_early or super().is_offered(word)
 
     async def _end_of_input(self) -> None:
         if self.face.is_interactive:

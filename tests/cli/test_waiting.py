@@ -16,7 +16,9 @@ import pytest
 
 from cli.exits import ExitCode
 from cli.settings import Settings
+from cli.table.live_table import SpectatorTable
 from cli.table.player_table import PlayerTable
+from cli.table.showing import Showing
 from cli.table.table import Face
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
@@ -128,6 +130,25 @@ def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_tab
 )
 def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None:
     assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told
+
+
+def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None:
+    paper = Paper(is_interactive=True)
+    genesis = SimpleNamespace(patience=Patience())
+    match = SimpleNamespace(
+        info=(ADA, BEN), history=SimpleNamespace(genesis=genesis), is_ended=False, id=bytes.fromhex(STARTED.match_id)
+    )
+    node = cast("Any", SimpleNamespace(match=match))
+    watching = SpectatorTable(node, Settings(Path("home")), Showing(), "Friday")
+    watching.face = cast("Face", paper)
+    assert not watching.board.may_speak, "nobody has said that spectators may speak"
+    assert not watching.is_offered("again")
+    watching.take(STARTED)
+    watching.obey("again")
+    assert paper.said[-1] == "You sit down for the next match as soon as this one is over."
+    assert not watching.wants_seat
+    watching.take(OVER)
+    assert watching.wants_seat
 
 
 @pytest.mark.parametrize(
