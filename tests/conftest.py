@@ -6,8 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import hypothesis
 import pytest
@@ -23,7 +26,8 @@ hypothesis.settings.load_profile("ordinary")
 
 TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
 """Markers of the tests that the README's command skips. ``--slow`` includes the tests of ``--thorough``."""
-LEFT = "left to --"
+LEFT = pytest.StashKey[dict[str, int]]()
+"""How many tests are left to each of them."""
 FOLDER = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 """A folder that Linux keeps in memory. On a disk, tests would spend most of their time syncing hundreds of stores."""
@@ -74,19 +78,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addoption(f"--{tier}", action="store_true", help=f"run the tests marked {tier} as well: {length}")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # before xdist looks for groups, and after others have deselected tests
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     tiers = list(TIERS)
     asked_for = max((place for place, tier in enumerate(tiers, 1) if config.getoption(tier)), default=0)
+    later = {}
     for item in items:
         names = {mark.name for mark in item.iter_markers()}
         if "multicast" in names and not config.stash.get(HAS_OWN_NETWORK, False):
             item.add_marker(pytest.mark.xdist_group("multicast"))
         elif "demo" in getattr(item, "fixturenames", ()):  # its match is played once in each process that uses it
             item.add_marker(pytest.mark.xdist_group("demo"))
-        for tier in tiers[asked_for:]:
-            if tier in names:
-                item.add_marker(pytest.mark.skip(reason=f"{LEFT}{tier}"))
+        if tier := next((tier for tier in tiers[asked_for:] if tier in names), None):
+            later[item] = tier
+    yield
+    left = Counter(later[item] for item in items if item in later)
+    items[:] = [item for item in items if item not in later]
+    config.stash[LEFT] = left
+    if hasattr(config, "workeroutput"):  # this is a worker of xdist
+        config.workeroutput["left"] = dict(left)
 
 
 def pytest_collection_finish() -> None:
@@ -97,11 +107,16 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000)  # frequent collections took a tenth of the time of simulated worlds and found little
 
 
-def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
-    """Count tests left to longer runs separately from tests that cannot run on this machine, in pytest's summary."""
-    if report.skipped and isinstance(report.longrepr, tuple) and LEFT in (reason := report.longrepr[2]):
-        return reason.removeprefix("Skipped: "), "", "LEFT"
-    return None
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take from a worker how many tests it left."""
+    node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say in pytest's last line how many tests are left to longer runs."""
+    for tier, count in config.stash.get(LEFT, {}).items():
+        terminalreporter.stats[f"left to --{tier}"] = [SimpleNamespace()] * count
 
 
 @pytest.fixture(scope="module", autouse=True)
