@@ -101,7 +101,7 @@ def can_show(text: str, stream: TextIO) -> bool:
     return True
 
 
-def hand(faces: Iterable[int]) -> str:
+def hand(faces: Iterable[int | str]) -> str:
     """Return a hand such as ``1, 3, 3``; ``no dice`` if it is empty."""
     return ", ".join(map(str, faces)) or "no dice"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.render import counted, dice_count, faces, hand, listing, percent, sentence
 from cli.table.scene import Choice, Dialog
-from cli.text.narrate import time_left
+from cli.text.narrate import time_left, your_turn
 from cli.text.narrate_game import choosing, dice_by_player, graveyard, verdict, window_and_prize
 from cli.text.seating import display_names
 from cli.text.speech import hear_bid
@@ -35,7 +35,9 @@ def table(board: Board) -> Iterator[str]:
     yield " ".join(filter(None, (f"Round {board.state.round}.", window_and_prize(board.state))))
     yield from bids(board)
     yield from dice(board)
-    if waiting := whose_turn(board):
+    if board.turn is not None:
+        yield your_turn(board.turn.view, board.seating)
+    elif waiting := whose_turn(board):
         yield sentence(waiting)
 
 
@@ -80,9 +82,18 @@ def dice(board: Board) -> Iterator[str]:
 
 def _my_dice(board: Board, state: State) -> str:
     if board.hand:
-        return f"You have {hand(board.hand)}. "
+        return f"You have {own_hand(board)}. "
     has_dice = board.me is not None and state.dice[board.me]
     return "Your dice wait for the next roll. " if has_dice else "You have no dice left. "
+
+
+def own_hand(board: Board) -> str:
+    """Return the reader's dice, each with its mote if the rules have motes: ``2 Grey, 5 Neutral``."""
+    motes = board.state.motes if board.state is not None else None
+    cup = motes.cups[board.me] if motes is not None and motes.cups and board.me is not None else ()
+    if board.me is None or len(cup) != len(board.hand):
+        return hand(board.hand)
+    return hand(f"{face} {board.seating.die(die, board.me)}" for face, die in zip(board.hand, cup, strict=True))
 
 
 def chance(board: Board, quantity: int, face: int) -> Fraction:
@@ -179,7 +190,7 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
     parts = [f"round {state.round}"]
     if state.bid is not None:
         parts.append(f"{board.seating.who(state.bid.seat)} bid {faces(state.bid.quantity, state.bid.face)}")
-    else:
+    elif state.phase == "bidding":
         parts.append("no bid")
     if board.hand:
         parts.append(f"your {'die' if len(board.hand) == 1 else 'dice'} {hand(board.hand)}")

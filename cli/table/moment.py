@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, escape, faces, hand, initial, likely, listing, number, percent, sentence
+from cli.render import capital, command_line, escape, faces, initial, likely, listing, number, percent, sentence
 from cli.table import answers
 from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
@@ -97,8 +97,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             yield verdict(judged, board.showdown.shown if board.showdown is not None else None, board.seating)
         case Happened(event=game.LeadPassed()):
             return  # the sentence on the next round names the player who starts it
-        case DiceRolled() if board.is_back:  # rolled and reported before the reader left
-            yield f"You have {hand(event.hand)}."
+        case DiceRolled():  # after a return, it was rolled and reported before the reader left
+            yield f"You {'have' if board.is_back else 'roll'} {answers.own_hand(board)}."
         case TableMoved():
             yield moved(event, has_code=bool(board.code))
         case TableOpened() if not board.join_line:

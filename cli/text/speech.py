@@ -18,7 +18,21 @@ from p2pdice.bidding import faces, order, raises
 from p2pdice.engine import apply
 from p2pdice.errors import MalformedMove, RulesError
 from p2pdice.motes import MOTES
-from p2pdice.moves import EXACT, FACE_NAMES, LIAR, MAX_QUANTITY, Bid, Exact, Liar, Move, Play, Stake, parse_move
+from p2pdice.moves import (
+    EXACT,
+    FACE_NAMES,
+    LIAR,
+    MAX_QUANTITY,
+    Bid,
+    Crown,
+    Exact,
+    Liar,
+    Lose,
+    Move,
+    Play,
+    Stake,
+    parse_move,
+)
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import State
 from p2pdice.views import View
@@ -332,6 +346,9 @@ def refusal(move: Move, view: View, names: Sequence[str], error: RulesError) -> 
         return "Nothing to call yet. Start with a bid such as 2x3."
     if isinstance(move, Exact) and state.ruleset.exact == "none":
         return f"{_rules(state.ruleset)} no exact: raise, or call liar."
+    if view.legal and isinstance(asked := view.legal[0], Lose | Crown) and not isinstance(move, type(asked)):
+        which = "you lose" if isinstance(asked, Lose) else "you crown"
+        return f"Name the die that {which}: {listing(offers(view, names), 'or')}."
     return sentence(in_words(str(error), view, names))
 
 

@@ -9,15 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cli.table import answers
+from cli.table.board import Board
+from cli.table.moment import tell
 from cli.text.narrate import narrate
 from cli.text.narrate_game import graveyard
 from cli.text.seating import Seating
-from cli.text.speech import hear
+from cli.text.speech import hear, refusal
 from p2pdice import events as game
 from p2pdice.engine import apply, new_match
+from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.motes import Die
-from p2pdice.moves import Concede, Play, Rolled, Stakes, Wager
+from p2pdice.moves import Bid, Concede, Play, Rolled, Stakes, Wager
 from p2pdice.powers import BlockEnded, DieDestroyed, ImmunityGained, PlayerBlocked, PowerStopped
 from p2pdice.state import Expect, State
 from p2pdice.views import view
@@ -193,6 +197,31 @@ def test_a_power_that_can_be_played_at_night_is_offered_beside_the_bid() -> None
     assert asked(state).startswith("Play a die from the graveyard, or pass. Type block Ben or pass.")
     opening = play(state, "pass")
     assert asked(opening).endswith("Your turn: make the first bid, or play Red first. Type block Ben.")
+
+
+def test_a_move_of_another_kind_is_answered_with_the_dice_that_can_be_named() -> None:
+    state = after_a_round()
+    seen = view(state, state.turn)
+    with pytest.raises(RulesError) as caught:
+        apply(state, Play(state.turn, Bid(3, 5)))
+    assert refusal(Bid(3, 5), seen, ("Ada", "Ben"), caught.value) == (
+        "Name the die that you lose: lose Light, lose Grey, lose Neutral, lose Blue or lose Red."
+    )
+
+
+def test_a_reader_of_lines_learns_which_die_shows_what_and_what_can_be_done() -> None:
+    state, players = after_a_round(), (node.PlayerInfo("Ada", "1111", is_me=True), node.PlayerInfo("Ben", "2222"))
+    board = Board()
+    board.take(node.MatchStarted("ab" * 32, MOTE_RULES, players, 0, state))
+    board.take(node.YourTurn(view(state, 0, ()), 1))
+    assert [*answers.table(board)][-1] == asked(state)
+    assert "no bid" not in answers.status(board)
+    state = play(state, "lose grey@0", "play grey@0")
+    state = apply(state, Rolled())[0]
+    board.take(node.MatchStarted("ab" * 32, MOTE_RULES, players, 0, state))
+    board.take(rolled_dice := node.DiceRolled((2, 3, 3, 6)))
+    assert [*tell(rolled_dice, board)] == ["You roll 2 Light, 3 Neutral, 3 Blue, 6 Red."]
+    assert next(iter(answers.dice(board))).startswith("You have 2 Light, 3 Neutral, 3 Blue, 6 Red. Dice: ")
 
 
 def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
