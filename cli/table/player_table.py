@@ -55,6 +55,7 @@ from protocol.events import (
     YourTurn,
 )
 from protocol.storage.home import Home
+from protocol.wire.genesis import PLEDGES
 
 if TYPE_CHECKING:
     from cli.settings import Settings
@@ -123,6 +124,8 @@ class PlayerTable(LiveTable):
         """Players at another person's table with a trusted name but another key, until the reader decides."""
         self._lesson: LessonTable | None = None
         self._teaching: asyncio.Task[None] | None = None
+        self._knows_pledge = False
+        """Whether the player has been asked for a pledge, or told how to change it."""
         self._knows_help = False
         """Whether the player has been told about *help*."""
         self._is_giving_up = False
@@ -241,6 +244,15 @@ class PlayerTable(LiveTable):
             self._say(f"You don't have to wait. To drop this match, quit and type:\n    {command_line(*words)}")
         super()._after_telling(event)
 
+        if isinstance(event, TableOpened | TableJoined) and event.ruleset.motes and not self._knows_pledge:
+            self._knows_pledge = True
+            if self._had_match:  # only the commands that host or join the evening's first table ask
+                pledge = self._node.pledge
+                other = next(each for each in PLEDGES if each != pledge)
+                self._say(
+                    f"You are pledged to {pledge.capitalize()}. If you prefer {other.capitalize()}, quit now and come"
+                    f" back with --pledge {other}."
+                )
         is_at_prompt = self.face.is_interactive and not self.face.shows_board
         if isinstance(event, TableOpened | TableJoined) and self.board.is_new_home and is_at_prompt:
             self._say(FIRST_GAME)
@@ -441,7 +453,7 @@ class PlayerTable(LiveTable):
         if self.board.turn is not None:
             legal = offers(self.board.turn.view, self.board.seating.names)
             yield "It is your turn. Type a move, such as:"
-            yield f"    {' '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}"
+            yield f"    {', '.join(legal[:6] + (['…', *legal[-2:]] if len(legal) > 8 else legal[6:]))}"
         elif self.board.state is not None:
             yield f"On your turn type {typed_moves(self.board.state.ruleset)}."
         has_stakes = self.board.ruleset is not None and self.board.ruleset.stakes

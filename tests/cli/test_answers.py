@@ -173,3 +173,9 @@ def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> No
     painted = picture(table.line.board, Scene(), 80, 24, Theme()).text()
     assert "join" not in painted
     assert "start" not in painted
+
+
+def test_the_moves_in_the_help_are_separated_by_commas() -> None:
+    shown = next(line for line in Table().types("help") if line.startswith("    2x4"))
+    assert shown.startswith("    2x4, 2x5, ")
+    assert shown.endswith(", …, liar, exact")

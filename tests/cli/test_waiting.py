@@ -25,7 +25,7 @@ from cli.text.seating import Seating
 from p2pdice.engine import new_match
 from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
-from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo
+from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo, TableJoined
 from protocol.net.discovery import PRIVATE, Advertisement
 from protocol.net.mdns import Discovery
 from protocol.node.locator import Locator
@@ -130,6 +130,19 @@ def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_tab
 )
 def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None:
     assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told
+
+
+@pytest.mark.parametrize("rules", ["motes", "classic"])
+def test_a_table_opened_again_with_motes_says_which_pledge_it_takes_and_how_to_change_it(rules: str) -> None:
+    guest, said = table()
+    cast("Any", guest)._node.pledge = "redeemed"
+    for event in (STARTED, OVER):
+        guest.take(event)
+    said.clear()
+    for _ in range(2):
+        guest.take(TableJoined("Friday", ADA, PRESETS[rules], 2))
+    told = "You are pledged to Redeemed. If you prefer Cursed, quit now and come back with --pledge cursed."
+    assert said.count(told) == (rules == "motes")
 
 
 def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None:
