@@ -172,10 +172,11 @@ class Canvas:
         if size == "XL":
             if not self.theme.is_ascii:
                 for row, line in enumerate(_pips_of_xl(pips)):
-                    self.put(x, y + row, f"[{line[1:-1]}]" if is_framed else line, on=ground)
+                    self.put(x, y + row, f"│{line[1:-1]}│" if is_framed else line, on=ground)
                 return
             x, y = x + 3, y + 2
-        form = "[{}]" if is_framed else " {} "
+        # Brackets around a tile mean that the die counts, so without colours a large die has other edges.
+        form = "[{}]" if self.theme.is_ascii else "│{}│" if is_framed else " {} "
         for row, line in enumerate(pips):
             self.put(x, y + row, form.format(line), on=ground, bold=kind == "counts")
 

@@ -437,7 +437,7 @@ def test_without_colours_cups_and_dice_have_edges() -> None:
     assert len(re.findall("╭─+╮", shown)) == 3 + 1  # the felt, too
     assert len(re.findall("╰─+ \\d dice ─+╯", shown)) == 3
     canvas = Canvas(7, 3, MONO)
-    for kind, row in (("miss", "[  ●  ]"), ("gone", "[  ✕  ]"), ("die", "   ●")):
+    for kind, row in (("miss", "│  ●  │"), ("gone", "│  ✕  │"), ("die", "   ●")):
         canvas.die(0, 0, 5, kind)  # type: ignore[arg-type]
         assert canvas.text().split("\n")[1] == row
 
