@@ -190,7 +190,6 @@ class Activities:
         return tuple(floor for floor in floors if floor is not None)
 
     def _formed(self) -> None:
-        self.joining.formed()
         self.runtime.in_background(self._advertise_match())
 
     def leave_behind(self) -> None:

@@ -72,8 +72,6 @@ class Guest:
         self._door = door
         self._wanted: Target | None = None
         self._seat: GuestTable | None = None
-        self._has_begun = False
-        """Whether the match of this table is formed."""
         self._ledgers: TableLedgers | None = None
         """The purses at a table with stakes."""
         self._proposed: Propose | None = None
@@ -168,7 +166,7 @@ class Guest:
     def take(self, identity: bytes, frame: Table | Propose | Seat | Refuse | ShowLedger) -> None:
         """Take a frame from the host until the match has begun. Frames from other peers are ignored."""
         seat = self._seat
-        if seat is None or identity != seat.host or self._has_begun:
+        if seat is None or identity != seat.host or self._proposals.has_begun:
             return
         try:
             if isinstance(frame, Refuse):
@@ -287,13 +285,13 @@ class Guest:
         self._runtime.post(seat.host, JoinTable(own.wire))
 
     def _sit_again(self) -> None:
-        if self._seat is not None and not self._has_begun:
+        if self._seat is not None and not self._proposals.has_begun:
             self._sit_down(self._seat)
 
     def _refuse_purse(self, identity: bytes, _: str, reason: str) -> None:
         """Leave the table because of a purse there, perhaps this player's own."""
         seat = self._seat
-        if seat is None or self._has_begun:
+        if seat is None or self._proposals.has_begun:
             return
         names = {key: name for name, key in (seat.shown.players if seat.shown is not None else ())}
         is_own = identity == self._runtime.identity.public
@@ -306,7 +304,7 @@ class Guest:
         self._close(RefuseCode.REFUSED, reason)
 
     def _look_again(self) -> None:
-        if self._seat is not None and self._proposed is not None and not self._has_begun:
+        if self._seat is not None and self._proposed is not None and not self._proposals.has_begun:
             self._consider(self._seat, self._proposed)
 
     def _leave_ledgers(self) -> None:
@@ -317,7 +315,7 @@ class Guest:
     def lost(self, identity: bytes, reason: str) -> None:
         """Record that a link is down. Without its host a table is gone. But while a match forms, the host gets time to
         return, and a match that binds this node may still begin."""
-        if self._seat is None or identity != self._seat.host or self._has_begun:
+        if self._seat is None or identity != self._seat.host or self._proposals.has_begun:
             return
         self._gone = reason
         if reason == LEFT or not self._proposals.is_alive:
@@ -334,14 +332,10 @@ class Guest:
         else:
             self._close(RefuseCode.CLOSED, host_gone(self._gone))
 
-    def formed(self) -> None:
-        """Record that the match is formed, so that this is no longer a table."""
-        self._has_begun = True
-
     def gave_up(self) -> None:
         """Leave the table, unless that has happened already, because the proposed match was not formed in time."""
         was_left = self._wanted is not None and self._seat is None
-        if not self._has_begun and not was_left:
+        if not self._proposals.has_begun and not was_left:
             self._close(RefuseCode.CLOSED, "the match that was proposed has not begun in time")
 
     def floor(self) -> Floor | None:
@@ -350,7 +344,7 @@ class Guest:
             return None
         own, host = self._runtime.identity.public, self._seat.host
         others = {key: self._runtime.player(name, key) for name, key in self._seat.shown.players if key != own}
-        reach = () if self._has_begun or not self._runtime.mesh.is_linked(host) else (host,)
+        reach = () if self._proposals.has_begun or not self._runtime.mesh.is_linked(host) else (host,)
         return Floor(self._seat.id, others, relays=(host,), reach=reach, is_open=bool(self.customs.talk))
 
     def leave(self) -> None:
@@ -364,7 +358,7 @@ class Guest:
     @property
     def is_waiting(self) -> bool:
         """Whether this node has a seat at a table whose match has not begun."""
-        return self._seat is not None and not self._has_begun
+        return self._seat is not None and not self._proposals.has_begun
 
     @property
     def host(self) -> bytes:

@@ -379,12 +379,17 @@ class Proposals:
         return next((each for each in self.sessions if each.match.id == match), None)
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the match that this node plays is formed, even if its owner has not been told yet, or has claimed it
+        since."""
+        playing = self.session
+        return playing is not None and playing.match.is_formed and not playing.is_given_up
+
+    @property
     def formed(self) -> PlayerSession | None:
         """The match that this node plays, once it is formed."""
         playing = self.session
-        if playing is None or playing.is_given_up or playing.is_claimed or not playing.match.is_formed:
-            return None
-        return playing
+        return playing if self.has_begun and playing is not None and not playing.is_claimed else None
 
     @property
     def is_bound(self) -> bool:

@@ -21,8 +21,9 @@ from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
-from protocol.events import LobbyChanged, MatchStarted, Misbehaved, Stopped, TableClosed, YourTurn
+from protocol.events import LobbyChanged, MatchFormed, MatchStarted, Misbehaved, Stopped, TableClosed, YourTurn
 from protocol.match.lobby import TableSettings
+from protocol.node.locator import LEFT
 from protocol.node.playing import PlayerSession
 from protocol.rate_limit import Bucket
 from protocol.storage.database import StoreError
@@ -33,6 +34,7 @@ from protocol.wire.frames import (
     Leave,
     Page,
     Propose,
+    Refuse,
     Seat,
     Table,
     TableAim,
@@ -511,6 +513,27 @@ async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_wi
     await asyncio.sleep(limits.BOUND)
     assert not is_bound(ada)
     assert len(ada.told(TableClosed)) == 1
+
+
+@pytest.mark.parametrize("how", ["refuses", "proposes", "leaves"])
+def test_a_guest_plays_a_match_that_is_formed_whatever_comes_in_the_same_moment(tmp_path: Path, how: str) -> None:
+    async def scene(room: Room) -> None:
+        liar, proposal, (ada,) = await bound(room, "Ada")
+        commits = [Carried(*each.wire) for each in await proposal.step(Kind.COMMIT)]
+        host = liar.who.key
+        also: dict[str, Frame] = {
+            "refuses": Refuse("full", "all seats are taken"),
+            "proposes": Propose(proposal.data[:-1]),
+        }
+        views.take_at_once(ada, host, *commits, *(frame for which, frame in also.items() if which == how))
+        if how == "leaves":
+            (link,) = (each for each in room.ends if each.is_connected and each.owner == ada.key)
+            ada.node._mesh.link_down(link, LEFT)  # type: ignore[arg-type]
+        await until(lambda: ada.plays and ada.told(MatchFormed))
+        await asyncio.sleep(5)
+        assert not ada.told(TableClosed)
+
+    in_a_room(tmp_path, 1, scene)
 
 
 @in_room

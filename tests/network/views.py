@@ -70,6 +70,12 @@ def send(player: HasNode, to: bytes, *frames: Frame) -> None:
     player.node._mesh.flush()
 
 
+def take_at_once(player: HasNode, sender: bytes, *frames: Frame) -> None:
+    """Make a node take frames in one pass of its event loop."""
+    for frame in frames:
+        player.node._active.peer_frame(sender, frame)
+
+
 def hear_only(player: HasNode, takes: Callable[[bytes, Frame], object]) -> None:
     """Drop the frames that a node receives unless ``takes`` is true for the peer and the frame."""
     hear = player.node._active.peer_frame
