@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -31,6 +31,9 @@ from protocol.crypto.short_code import looks_like_a_code
 from protocol.limits import PATIENCE_BOUNDS, PATIENCE_HUMAN, PLAYERS
 from protocol.match.lobby import TableSettings
 from protocol.net.addresses import parse_address
+from protocol.storage import archive
+from protocol.storage.database import StoreError
+from protocol.storage.home import Home
 from protocol.wire.frames import Customs
 from protocol.wire.genesis import Patience
 from protocol.wire.names import table_name_flaw
@@ -179,7 +182,8 @@ def host(
 
     folder = log_folder(logs)
     open_log(settings.private_home())
-    crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=not is_alone))
+    met = names_met(Home(settings.private_home()))
+    crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=not is_alone, met=met))
 
     async def enter(node: Node) -> None:
         node.pledge = pledge or "redeemed"
@@ -288,14 +292,30 @@ def table_name(name: str) -> str:
     raise typer.BadParameter("a table's name must not look like an address, HOST:PORT.")
 
 
+def names_met(home: Home) -> list[str]:
+    """Return the names of the people whom the owner of a home has met; an empty list if its store cannot be read."""
+    if home.has_store:
+        with suppress(StoreError), archive.read_store(home) as store:
+            everybody = store.people.everybody()
+            return [name for person in everybody for name in (person.name, *(used.name for used in person.names))]
+    return []
+
+
 async def recruits(
-    levels: Sequence[Level], commands: Sequence[Sequence[str]], host: str, ruleset: Ruleset, has_guests: bool
+    levels: Sequence[Level],
+    commands: Sequence[Sequence[str]],
+    host: str,
+    ruleset: Ruleset,
+    *,
+    has_guests: bool,
+    met: Sequence[str] = (),
 ) -> list[Recruit]:
     """Return the bots to seat, each with its own nickname and key.
 
     :param levels: the levels of the house bots, one per bot.
     :param commands: the command lines of programs. Each is started once, to learn its name and test it.
     :param has_guests: whether other people can sit down. Then nicknames show whose bots they are.
+    :param met: names of people who may sit down, which no house bot takes as long as there are others.
     :raises Failure: if a program cannot be started, or does not say hello.
     """
     programs: list[str] = []
@@ -309,7 +329,7 @@ async def recruits(
             programs.append(answer)
     owner = host if has_guests else ""
     seated: list[Recruit] = []
-    for name, level in zip(house_names(len(levels), [host, *programs]), levels, strict=True):
+    for name, level in zip(house_names(len(levels), [host, *programs, *met]), levels, strict=True):
         marked = bot_nickname(name, owner, [host, *(each.name for each in seated)], level.mark)
         seated.append(Recruit(marked, Identity.generate(), level=level))
     for name, command in zip(programs, commands, strict=True):

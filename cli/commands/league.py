@@ -20,6 +20,7 @@ from cli.commands.host import (
     StakesOption,
     customs,
     enough_seats,
+    names_met,
     recruits,
     split_programs,
     table_settings,
@@ -152,7 +153,8 @@ def league(
     folder = log_folder(logs)
     home = ctx.ensure_object(Settings).private_home()
     open_log(home)
-    crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=seated < wanted))
+    met = names_met(Home(home))
+    crew = run(recruits(levels, commands, player, opened.ruleset, has_guests=seated < wanted, met=met))
     report = LeagueReport(Home(home), matches, out, as_json=as_json)
     night = League(opened, crew, Terms(matches, least, wait, give_up), report, folder)
     ending = run(night.run(home, port, interface, pledge or "redeemed"))

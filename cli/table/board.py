@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cli.render import escape
 from cli.text.rounds import RecapRow, Round, fold, recap
-from cli.text.seating import Seating
+from cli.text.seating import Seating, display_names
 from p2pdice import events as game
 from p2pdice.moves import Hand
 from p2pdice.state import NOBODY, Expect
@@ -48,6 +48,7 @@ from protocol.events import (
     Watching,
     YourTurn,
 )
+from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
@@ -213,6 +214,17 @@ class Board:
             rows = recap(self.rounds, self.seating) if self.seating.names else ()
             self._recap = self.rounds, self.seating, rows
         return rows
+
+    @property
+    def final_names(self) -> tuple[str, ...]:
+        """Names for the end of a match, by seat. No plate shows there that a name is that of somebody's bot."""
+        assert self.over is not None
+        full = display_names(self.over.players)
+        first = self.seating.names or full
+        return tuple(
+            told if is_marked_as_bot(told) and "'s " in told.rpartition(" (")[2] else short
+            for told, short in zip(full, first, strict=True)
+        )
 
     def copy(self) -> Board:
         """Return a copy that does not share changes with this board."""

@@ -225,11 +225,14 @@ def _player(canvas: Canvas, board: Board, place: int, name: str, area: Area, war
     x, y, columns, rows = area
     player = board.players[place]
     canvas.fill(x + 2, y, columns - 3, 1, "plate")
-    badge = min(_BADGE, columns // 2 - 1)
+    under = badge = min(_BADGE, columns // 2 - 1)
     you = " (you)" * player.is_me
     mark = canvas.theme.mark(place)
-    canvas.put(x + 3, y, f"{mark} {cut(name, badge - 6 - len(you))}{you}", f"seat{place}", bold=True)
     text, role = _badge(board, player, name)
+    # A long name moves its badge, but not at the expense of a person's fingerprint.
+    beside = width(text) if is_marked_as_bot(player.name) else max(width(text), 24) + 6
+    badge = max(badge, min(width(name) + 6 + len(you), columns - 4 - beside))
+    canvas.put(x + 3, y, f"{mark} {cut(name, badge - 6 - len(you))}{you}", f"seat{place}", bold=True)
     end = x + columns - 2
     groups = player.fingerprint.split("-")
     for shown in (player.fingerprint, "-".join(groups[:2]), groups[0]):
@@ -241,7 +244,7 @@ def _player(canvas: Canvas, board: Board, place: int, name: str, area: Area, war
     canvas.put(x + badge, y, cut(text, end - x - badge), role, bold=role in ("good", "bad"))
     note = warning or (_holdings(board) if player.is_me else "")
     if rows > 1:
-        canvas.put(x + badge, y + 1, cut(note, columns - badge - 1), "quiet")
+        canvas.put(x + under, y + 1, cut(note, columns - under - 1), "quiet")
 
 
 def _badge(board: Board, player: PlayerInfo, name: str) -> tuple[str, str]:
@@ -294,7 +297,7 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     over = board.over
     assert over is not None
     x, y, columns, rows = area
-    names = board.seating.names or display_names(over.players)
+    names = board.final_names
     winners = over.places[0]
     called = listing([names[seat] for seat in winners])
     title = f"{called} {'win' if len(winners) > 1 else 'wins'}"
@@ -338,7 +341,8 @@ def _podium(canvas: Canvas, board: Board, area: Area, placed: Sequence[tuple[int
     """Draw the first players on steps, which are higher for better places."""
     assert board.over is not None
     x, y, columns, rows = area
-    across = min(18, (columns - 2) // max(len(placed), 1))
+    told = [f"{names[seat]}{' (you)' * board.over.players[seat].is_me}" for _, seat in placed]
+    across = min(max(18, *(width(each) + 5 for each in told)), (columns - 2) // max(len(placed), 1))
     left = x + (columns - across * len(placed)) // 2
     for step, (place, seat) in enumerate(placed):
         high = max(rows - place, 1)

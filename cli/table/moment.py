@@ -225,7 +225,7 @@ def band(
 
 
 def _winning(board: Board, over: MatchResult) -> str:
-    names, winners = board.seating.names or display_names(over.players), over.places[0]
+    names, winners = board.final_names, over.places[0]
     return f"{listing([names[seat] for seat in winners])} {'wins' if len(winners) == 1 else 'win'}"
 
 

@@ -8,7 +8,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from cli.bots.bot import Level, bot_nickname, house_names, program_name
 from cli.bots.crew import Order
 from cli.commands.bot import house_bot
 from cli.commands.bot_options import dealt
-from cli.commands.host import recruits
+from cli.commands.host import names_met, recruits
 from cli.exits import ExitCode
 from cli.settings import Settings
 from p2pdice.players import LEVELS, Player
@@ -413,7 +413,7 @@ def test_the_levels_are_those_of_the_players() -> None:
 
 def test_a_bot_is_called_by_its_level_unless_that_is_the_usual_one() -> None:
     def names(has_guests: bool) -> list[str]:
-        crew = recruits([Level.MIND, Level.ODDS], [], "Zoe", PRESETS["classic"], has_guests)
+        crew = recruits([Level.MIND, Level.ODDS], [], "Zoe", PRESETS["classic"], has_guests=has_guests)
         return [recruit.name for recruit in asyncio.run(crew)]
 
     assert names(has_guests=False) == ["Ada (mind bot)", "Ben (bot)"]
@@ -457,6 +457,16 @@ def test_whatever_a_bot_calls_itself_it_gets_a_nickname_that_nobody_else_has(
 @pytest.mark.parametrize("name", ["★ Star", "· Star", "ǃStar", "%Star", "@ star", "(Star)", "[!] Star", "~*Star"])
 def test_a_bot_whose_name_begins_with_a_sign_keeps_the_rest(name: str) -> None:
     assert bot_nickname(name).casefold() == "star (bot)"
+
+
+def test_bots_of_the_house_are_not_called_like_people_whom_their_owner_has_met(tmp_path: Path) -> None:
+    home = Home(tmp_path / "ada")
+    assert names_met(home) == []
+    with closing(archive.open_store(home)) as store:
+        store.people.trust("QZYM-KVHF-TQFB-G7RM-MHXD", "Ben", 1)
+    met = names_met(home)
+    seated = asyncio.run(recruits([Level.ODDS], [], "Ada", PRESETS["classic"], has_guests=True, met=met))
+    assert [each.name for each in seated] == ["Cleo (Ada's bot)"]
 
 
 def test_bots_of_the_house_are_not_called_like_others() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -285,6 +287,28 @@ def test_an_end_card_says_who_won_and_where_the_transcript_is(size: tuple[int, i
     if size[1] >= 18:
         for title in ("Best bluff", "Worst call", "Luckiest roll"):
             assert title in shown
+
+
+def test_an_end_card_says_whose_bot_has_won() -> None:
+    """A friend may have the name of a bot without its mark, even if only the bot is at this table."""
+    names = ("Ada", "Cleo (Ada's bot)", "Ben (bot)")
+    board = finished(names=names)
+    assert board.over is not None
+    board.over = replace(board.over, places=((1,), (2,), (0,)))
+    shown = drawn(board, (120, 40))
+    assert "Cleo (Ada's bot) wins" in shown
+    assert re.search(r"Ben +", shown)
+    assert "Ben (bot)" not in shown
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_no_name_is_cut_beside_free_space(size: tuple[int, int]) -> None:
+    names = ("Ada", "Ben (Ada's bot)", "Cleo (Ada's bot)")
+    shown = drawn(hosted(names), size)
+    board = finished(names=names)
+    for name in names:
+        assert name in shown
+        assert f" {name}" in drawn(board, size)
 
 
 def test_everybody_has_a_place_on_an_end_card() -> None:
