@@ -1,0 +1,49 @@
+"""What a liar displaces in the memory of a node does not matter; what if a node kept less, is found."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from protocol.consensus.ballot import Ballot
+from protocol.consensus.branches import Outcome
+from protocol.consensus.kinds import Vote
+from tests.simulation.bounds import World
+from tests.simulation.small_worlds import ViolationError
+from tests.tiers import thoroughly
+
+
+class Forgets(Ballot):
+    """Drops the votes of rounds before the last, though an own CLOSE or a late decision rests on them."""
+
+    def _forget(self) -> None:
+        super()._forget()
+        for slot in [slot for slot in self._votes if slot[0] < self.round - 1]:
+            del self._votes[slot]
+
+
+class TakesNoThirdVote(Ballot):
+    """Keeps two votes of a slot, whatever others have voted for."""
+
+    def _take_vote(self, vote: Vote, *, is_kept: bool) -> Outcome:
+        known = self._votes.get((vote.round, vote.author, vote.is_close), ())
+        return Outcome.SURPLUS if len(known) >= 2 and not is_kept else super()._take_vote(vote, is_kept=is_kept)
+
+
+PLANTED = {
+    "past rounds are forgotten": (Forgets, 2),
+    "no third vote": (TakesNoThirdVote, 26),
+}
+
+
+@pytest.mark.parametrize("seed", [*range(8), *thoroughly(range(8, 400))])
+def test_nothing_that_a_liar_displaces_matters(seed: int) -> None:
+    World(random.Random(seed), Ballot).run(60)
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_node_that_keeps_less_is_found(bug: str) -> None:
+    rule, seed = PLANTED[bug]
+    with pytest.raises(ViolationError):
+        World(random.Random(seed), rule).run(60)
