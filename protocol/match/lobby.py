@@ -194,7 +194,7 @@ class Attendance:
         """Whether the host wants the match to begin with the players now at the table."""
         self._failures = 0
         self.returned: set[bytes] = set()
-        """Guests for whose JOIN or purse a proposal was withdrawn."""
+        """Guests for whose JOIN, purse or LEDGER of the host's purse a proposal was withdrawn."""
         self._silence = defaultdict[bytes, float](float)
         """The seconds for which each guest was silent until :attr:`_since`; infinity for one not let in again."""
         self._awaited: Collection[bytes] = ()
@@ -219,7 +219,7 @@ class Attendance:
             raise NotAdmittedError(RefuseCode.FULL, "the match is about to begin with those who sit here")
 
     def note_return(self, identity: bytes) -> bool:
-        """Record that a proposal is withdrawn for a guest's JOIN or purse; return whether it is the first time."""
+        """Record that a proposal is withdrawn for a guest in :attr:`returned`; return whether it is the first time."""
         is_first = identity not in self.returned
         self.returned.add(identity)
         return is_first

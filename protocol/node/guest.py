@@ -284,7 +284,7 @@ class Guest:
             self._runtime.post(seat.host, self._ledgers.own(own))
         self._runtime.post(seat.host, JoinTable(own.wire))
 
-    def _sit_again(self) -> None:
+    def _sit_again(self, _: bytes = b"") -> None:
         if self._seat is not None and not self._proposals.has_begun:
             self._sit_down(self._seat)
 

@@ -420,12 +420,15 @@ class Host:
         self._dismiss([identity], why, is_barred=self._count_withdrawal(identity))
 
     def _count_withdrawal(self, identity: bytes) -> bool:
-        """Count a withdrawal against the guest whose join record or purse caused it; return whether the guest fails."""
+        """Count a withdrawal against the guest whose frame or purse caused it; return whether the guest fails."""
         return self._proposal is not None and identity in self.seated and not self._attendance.note_return(identity)
 
-    def _renew(self) -> None:
-        """Show the owner's present purse, because others have handed back records that it lacked."""
+    def _renew(self, sender: bytes) -> None:
+        """Show the owner's present purse, because a guest has handed back records that it lacked. A guest that does so
+        in parts would have a proposal withdrawn for each."""
         if not self.has_begun:
+            if self._count_withdrawal(sender):
+                self._dismiss([sender])
             self.withdraw()
             self._sign_again()
             self._propose()

@@ -32,8 +32,9 @@ class Acts(NamedTuple):
     lose: Callable[[bytes, str, str], None]
     """For a host: refuse a peer, seated or not. For a guest: leave the table. The arguments are the identity, the
     nickname (empty if none was shown) and the reason."""
-    again: Callable[[], None]
-    """Make a new join record, because the owner's purse has changed. A guest then sends LEDGER and JOIN."""
+    again: Callable[[bytes], None]
+    """Make a new join record, because the owner's purse has changed, and say who handed it back: the owner if nobody
+    did. A guest then sends LEDGER and JOIN."""
     changed: Callable[[], None]
     """React to changed purses. A host withdraws its proposal until they are in order; a guest reconsiders the last."""
 
@@ -200,7 +201,7 @@ class TableLedgers:
             return
         if shown.owner == self._runtime.identity.public:
             if self._purses.take_own(shown):
-                self._acts.again()
+                self._acts.again(sender)
         elif self._host:
             if shown.owner == self._host or shown.owner in self._players:
                 self._purses.shown[shown.owner] = shown
@@ -254,7 +255,7 @@ class TableLedgers:
             if flaw:
                 self._lose(owner, flaw)
             elif is_own:
-                self._acts.again()  # the match that it was busy with is now settled
+                self._acts.again(owner)  # the match that it was busy with is now settled
 
     def _flaw(self, owner: bytes) -> str:
         """Return why the purse of a player who sits or wants to sit here is not in order; empty if it is."""

@@ -413,6 +413,27 @@ async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(peop
     assert not honest.told(TableClosed)
 
 
+async def test_a_guest_who_hands_the_host_its_purse_in_parts_fails_the_second_time(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, host, (liar,) = await open_table(people, 3, "D")
+    monkeypatch.setattr(keeper(host), "take_own", lambda _: True)
+    handed: list[ShowLedger] = []
+
+    def hand() -> None:
+        own = views.hosting(host).table.records[0]
+        handed.append(ShowLedger(*keeper(host).show(own).wire))  # type: ignore[arg-type]
+        views.send(liar, host.node.identity.public, handed[-1])
+
+    at_proposals(liar, hand, signs=False)
+    (honest,) = await people.join(line, "C")
+    assert (await liar.until(TableClosed)).code == "closed"
+    assert len(handed) == 2
+    host.node.start_match()
+    await host.until(MatchStarted)
+    assert not honest.told(TableClosed)
+
+
 async def test_a_guest_who_knows_better_does_not_leave_for_an_owner_whom_the_host_refuses(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
