@@ -93,7 +93,7 @@ def play_beside(ruleset: Ruleset, players: int, count: int, seed: int) -> None:
 @pytest.mark.parametrize("name", SUPPORTED)
 @pytest.mark.parametrize("players", [2, 4, 10])
 def test_random_matches_are_those_of_the_engine(name: str, players: int) -> None:
-    play_beside(PRESETS[name], players, 12, seed=players)
+    play_beside(PRESETS[name], players, 24 // players, seed=players)
 
 
 OPTIONS = st.fixed_dictionaries(

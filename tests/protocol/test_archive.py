@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from p2pdice.rulesets import PRESETS
@@ -50,7 +50,6 @@ def stored(folder: Path, world: World, me: int, table: str = "") -> Iterator[tup
         store.close()
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10), steps=st.integers(0, 120), preset=st.sampled_from(sorted(PRESETS)))
 def test_the_transcript_of_an_unfinished_match_names_the_awaited_players(
     tmp_path_factory: pytest.TempPathFactory, seed: int, steps: int, preset: str

@@ -15,6 +15,7 @@ from protocol.match.match import Match
 from protocol.match.waiting import Party
 from protocol.wire.genesis import Patience
 from tests.simulation.world import World, genesis
+from tests.tiers import thoroughly
 
 PERSON = 0
 HALF_AN_HOUR = 1800
@@ -96,7 +97,7 @@ def test_at_a_table_of_people_the_same_person_is_warned_and_put_out() -> None:
     assert world.has_put_out(PERSON)
 
 
-@pytest.mark.parametrize("delivered", range(60, 420, 40))
+@pytest.mark.parametrize("delivered", [*range(60, 420, 120), *thoroughly((100, 140, 220, 260, 340, 380))])
 def test_programs_wait_for_a_person_whose_node_was_killed(patient: None, delivered: int) -> None:
     world = Table(4, seed=delivered)
     while world.delivered < delivered:

@@ -28,7 +28,7 @@ from tests.simulation.replacing import replaced
 from tests.tiers import slowly, thoroughly
 
 TABLES = 30
-EVENINGS = 8
+EVENINGS = 3
 
 
 def run(seed: int, folder: Path) -> Counter[str]:
