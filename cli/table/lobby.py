@@ -371,7 +371,7 @@ def _story(
     evening = [f"{scene.score}."] if scene.score else []
     evening += [sentence(", ".join(played))] if played else []
     lines += [
-        ("The evening" if not row else " ", None, "", part.strip())
+        (" " if row else "The evening" if scene.score else "The match", None, "", part.strip())
         for row, part in enumerate(broken("  ".join(evening), columns - beside) if evening else ())
     ]
     early = [f"{names[seat]} {why}" for seat, why in _exits(board)]
@@ -413,9 +413,7 @@ def _gains(state: State) -> list[str]:
     if not state.places:
         return []
     paid = settlement(state)
-    coins = [
-        f"{delta:+,d} {plural(delta, 'coin')}".replace("-", "−") if state.ruleset.stakes else "" for delta in paid.delta
-    ]
+    coins = [f"{delta:+,d} {plural(delta, 'coin')}" if state.ruleset.stakes else "" for delta in paid.delta]
     tickets = map(ticket_change, paid.ticket_delta)
     gains = [" ".join(filter(None, each)) for each in zip(coins, tickets, strict=True)]
     return gains if any(gains) else []

@@ -63,6 +63,8 @@ _ON_THE_TABLE: Final = (
     game.PhaseBegun,
     game.PrizeDrawn,
     game.Passed,
+    game.TicketsEarned,
+    game.StakesPaid,
     game.MatchOver,
 )
 _SEEN: Final = (

@@ -1,9 +1,9 @@
 """The rounds of a match, folded from its events: a summary of each, a recap, and the odds of bids in hindsight.
 
 The recap only uses rounds whose cups were opened, because other dice are unknown. The best bluff is, among the bids
-that were false but raised, the least likely one given its bidder's own dice. The worst call is, among the wrong calls
-of liar, the one on the bid that was likeliest given the caller's own dice. The luckiest roll has the rarest number of
-one face, including wild ones.
+that were false but raised, the least likely one given its bidder's own dice, if it was less than half likely. The worst
+call is, among the wrong calls of liar, the one on the bid that was likeliest given the caller's own dice. The luckiest
+roll has the rarest number of one face, including wild ones.
 """
 
 from __future__ import annotations
@@ -170,7 +170,11 @@ def _bluffs(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator
     hands = [*filter(None, shown.hands)]
     for place, bid in enumerate(played.bids[:-1]):  # the last bid was not raised
         chance = played.chance(bid.seat, bid.quantity, bid.face)
-        if chance is None or shown.counting.bounds(hands, shown.unopened, bid.face)[1] >= bid.quantity:
+        if (
+            chance is None
+            or chance >= Fraction(1, 2)
+            or shown.counting.bounds(hands, shown.unopened, bid.face)[1] >= bid.quantity
+        ):
             continue
         held = number(shown.counting.count((shown.hands[bid.seat] or (),), bid.face)).replace("no", "none")
         end = "a shield voided the call" if place in played.shielded else "nobody called"

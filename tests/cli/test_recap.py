@@ -45,6 +45,12 @@ CALL = round_(2, ((1, 1, 4), (2, 3, 6), (2, 3, 5)), (1, 2, 4), caller=2)
 UNLIKELY = round_(3, ((2, 3, 4), (2, 3, 6), (1, 6, 6)), (1, 3, 6), caller=0)
 
 
+def test_a_bid_that_was_likely_is_no_bluff() -> None:
+    """Statistics define a bluff so, too. One six among five hidden dice at 1/3 is 87% likely."""
+    likely = round_(4, ((2,) * 5, (3,) * 5), (0, 1, 6), (1, 2, 3), caller=0)
+    assert "Best bluff" not in [row.title for row in recap((likely,), Seating(("Ada", "Ben")))]
+
+
 @pytest.mark.parametrize(
     ("rounds", "told"),
     [

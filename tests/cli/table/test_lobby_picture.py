@@ -275,6 +275,8 @@ def test_the_end_card() -> None:
     ]
     assert shown[12] == " The evening    Ada 2, Ben 0.  One round."
     assert shown[-1].endswith("/tmp/friday.msgpack")
+    shown = drawn(sample.board).rstrip().split("\n")
+    assert shown[12] == " The match      One round.", "an evening has more than one match"
 
 
 @pytest.mark.parametrize("size", SIZES)

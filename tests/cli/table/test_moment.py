@@ -21,7 +21,7 @@ from cli.table.player_table import PlayerTable
 from cli.table.scene import Band, Scene, Talk
 from cli.table.theme import Theme
 from p2pdice.engine import apply
-from p2pdice.events import Event
+from p2pdice.events import Event, StakesPaid, TicketsEarned
 from p2pdice.moves import Evict, Hand, Hands, Play, Pledges, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, State
@@ -29,6 +29,7 @@ from protocol.events import (
     Claimed,
     ConcedeAccepted,
     CupsSeen,
+    Happened,
     LobbyChanged,
     MatchResult,
     MatchStarted,
@@ -234,6 +235,12 @@ def test_the_talk_says_nothing_that_the_table_shows() -> None:
         made.board.take(event)
         said += [*talk(event, made.board, ["a sentence"])]
     assert [each.text[:8] for each in said] == ["Round 1:"]
+
+
+def test_the_talk_ends_with_the_last_round_because_the_card_shows_the_coins() -> None:
+    made = Sample(PRESETS["classic"].with_options({"stakes": "yes"}), ("Ada", "Ben"))
+    for event in (StakesPaid((0, 100), (-50, 50), (0, 0)), TicketsEarned("cursed", (1,))):
+        assert [*talk(Happened(event, made.state), made.board, ["a sentence"])] == []
 
 
 def test_only_ones_own_call_is_weighed_and_by_ones_own_dice() -> None:
