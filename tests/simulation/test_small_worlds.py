@@ -565,6 +565,31 @@ COURSES: dict[str, tuple[str, dict[str, Any], str]] = {
         1 0 CLOSE(0, /t0x state, -1)@
         """,
     ),
+    "rounds of one's own": (
+        "agree",
+        {"script": "t0,L", "liar": 0, "rounds": 3, "rule": RoundsOfItsOwn},
+        """
+        1 vote
+        1 nil
+        1 vote
+        2 0x@
+        1 2o@/t0x
+        2 1 ABSENT(0,  -, -1)@
+        2 vote
+        2 0 ABSENT(0, /t0x state, -1)@
+        2 close
+        2 1 CLOSE(0, nil, -1)@
+        2 1 ABSENT(1,  -, -1)@
+        2 0 ABSENT(1,  -, -1)@
+        2 close
+        1 0 ABSENT(1,  -, -1)@
+        1 close
+        1 2 ABSENT(0, /t0x state, -1)@
+        1 2 CLOSE(0, /t0x state, -1)@
+        1 2 CLOSE(1,  -, -1)@
+        2 0 CLOSE(0, /t0x state, -1)@
+        """,
+    ),
     "every polka leads": (
         "agree",
         {**CHEAT, "rule": EveryPolkaLeads},
