@@ -295,6 +295,7 @@ class Host:
             self._runtime.post(identity, self.table.frame())
         if is_seated:
             self._attendance.linked(identity)
+            self.ledgers.show_to(identity)
             self._show_proposal(identity)
             self._watch()
         if isinstance(aim, CodeAim | TableAim):
@@ -362,8 +363,9 @@ class Host:
         self.withdraw()
         if self.table.frame() != before:  # otherwise only their join record changed, which concerns nobody else
             self._changed(joined=identity)
+            self.ledgers.show_to(identity)
         self._runtime.post(identity, Seat(1))
-        self.ledgers.show_to(identity)
+        self.ledgers.spread(record)
         self._propose()
 
     # The owner's decisions
@@ -435,8 +437,7 @@ class Host:
 
     def _sign_again(self) -> None:
         self.table.renew(self._proposals.sign_on(self.table.id, has_purse=self.ledgers.has_stakes))
-        for record in self.table.records[1:]:
-            self.ledgers.show_to(record.join.identity)
+        self.ledgers.spread(self.table.records[0])
 
     def _follow_purses(self) -> None:
         """Withdraw a proposal if a purse is not in order; propose a match once all are."""

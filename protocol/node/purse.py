@@ -355,7 +355,7 @@ class PurseKeeper:
         :raises StoreError: if the store cannot be read, or stored purses are damaged.
         """
         purse, met = shown.purse, self._kept.met(shown.owner)
-        for each in (*_read(met), *self.handed.get(shown.owner, ())):
+        for each in reversed((*_read(met), *self.handed.get(shown.owner, ()))):
             relation = each.purse.relation_of(purse, each.staked)
             if relation in (Relation.OLDER, Relation.FORK):
                 return PurseVerdict(back=self._with_end(each))

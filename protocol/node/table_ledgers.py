@@ -17,7 +17,7 @@ from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import JoinTable, ShowLedger
 from protocol.wire.genesis import JoinRecord
-from protocol.wire.purses import MalformedPurseError
+from protocol.wire.purses import Head, MalformedPurseError, Purse
 
 PATIENCE: Final = 5.0
 """Seconds for an owner to take over what was handed back and sit down again. Guests wait twice as long for others, so
@@ -77,8 +77,8 @@ class TableLedgers:
         """For a host: purses shown for join records that have no seat yet."""
         self._players: Collection[bytes] = ()
         """For a guest: the players in the host's latest TABLE."""
-        self._sent: dict[tuple[bytes, bytes], bytes] = {}
-        """By guest and owner: the owner's join record when the guest was last sent that purse."""
+        self._handed: dict[tuple[bytes, bytes], Head] = {}
+        """For a host: the head of the first purse that a guest handed back, by guest and owner."""
         self._forget()
 
     def _forget(self) -> None:
@@ -102,7 +102,7 @@ class TableLedgers:
         self._pending.pop(identity, None)
         self._purses.shown.pop(identity, None)
         self._purses.handed.pop(identity, None)
-        self._sent = {pair: record for pair, record in self._sent.items() if identity not in pair}
+        self._handed = {pair: head for pair, head in self._handed.items() if pair[1] != identity}
 
     def follow(self, players: Collection[bytes]) -> None:
         """For a guest: forget everybody who is not at the table according to its host."""
@@ -129,24 +129,27 @@ class TableLedgers:
         self._note(self._runtime.identity.public, is_flawed=bool(self._purses.find_hindrance()))
         return ShowLedger(*self._purses.show(record).wire)  # type: ignore[arg-type]
 
+    def spread(self, record: JoinRecord) -> None:
+        """Send all others the purse of a player with a new join record."""
+        if (pending := self._pending.get(record.join.identity)) is not None and pending.record == record:
+            self._purses.shown[record.join.identity] = self._pending.pop(record.join.identity)
+        for guest in self._records()[1:]:
+            self._show(record, guest.join.identity)
+
     def show_to(self, identity: bytes) -> None:
-        """Send a seated guest the purses of all others, and send all others the guest's purse."""
-        if not self.has_stakes:
-            return
-        own, *guests = self._records()
-        for guest in guests:
-            if (pending := self._pending.get(guest.join.identity)) is not None and pending.record == guest:
-                self._purses.shown[guest.join.identity] = self._pending.pop(guest.join.identity)
-        for guest in guests:
-            for record in (own, *guests):
-                is_news = identity in (guest.join.identity, record.join.identity)
-                pair = guest.join.identity, record.join.identity
-                if record is guest or not is_news or self._sent.get(pair) == record.data:
-                    continue
-                shown = self._purses.show(record) if record is own else self._purses.shown.get(record.join.identity)
-                if shown is not None and shown.record == record:
-                    self._sent[pair] = record.data
-                    self._post(guest.join.identity, shown)
+        """Send a seated guest what may have been lost with its last link: the purses of all others, and what its own
+        lacks."""
+        for record in self._records():
+            self._show(record, identity)
+        if (own := self._purses.shown.get(identity)) is not None:
+            self._accepts(own)
+
+    def _show(self, record: JoinRecord, identity: bytes) -> None:
+        owner, shown = record.join.identity, self._purses.shown.get(record.join.identity)
+        if owner == self._runtime.identity.public and self.has_stakes:
+            shown = self._purses.show(record)
+        if owner != identity and shown is not None and shown.record == record:
+            self._post(identity, shown)
 
     def _post(self, identity: bytes, shown: Shown) -> None:
         self._runtime.post(identity, ShowLedger(*shown.wire))  # type: ignore[arg-type]
@@ -199,6 +202,8 @@ class TableLedgers:
         except MalformedPurseError as error:
             self._lose(sender, f"what was shown of a purse cannot be accepted: {error}")
             return
+        if not self._host and shown.owner != sender and sender not in self._purses.shown:
+            return  # only a seated guest has been shown what it could hand back
         if shown.owner == self._runtime.identity.public:
             if self._purses.take_own(shown):
                 self._acts.again(sender)
@@ -210,8 +215,17 @@ class TableLedgers:
         elif shown.owner == sender:
             self._pending[sender] = shown
         elif shown.owner in self._purses.shown and self._purses.take_handed(shown):
+            if self._hands_on(sender, shown.purse):
+                self._lose(sender, "another player's purse was handed back in parts")
             self._accepts(self._purses.shown[shown.owner])
             self._acts.changed()
+
+    def _hands_on(self, sender: bytes, purse: Purse) -> bool:
+        """Return whether a guest hands back a purse that continues the one that it handed back first. Its owner would
+        have to sit down again for each part. Honest guests hand back the newest that they know."""
+        first = self._handed.setdefault((sender, purse.owner), purse.head)
+        state = purse.at(first.height)
+        return purse.era > first.era or (purse.head != first and state is not None and state[:4] == first[1:])
 
     def _shown_by(self, owner: bytes) -> Shown | None:
         """Return the purse that an owner showed last; None if there is none."""

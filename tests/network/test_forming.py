@@ -202,6 +202,22 @@ async def test_a_guest_whose_link_breaks_for_a_moment_is_in_the_match(room: Room
 
 
 @in_room
+async def test_a_guest_whose_link_broke_is_shown_the_purses_that_it_has_missed(room: Room) -> None:
+    host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve", rules=STAKES)
+    is_slow = True
+    bend(eve, lambda _, frame: not is_slow or not isinstance(frame, Carried | Page))
+    host.node.start_match()
+    await until(lambda: ada.node.match is not None)
+    room.cut(host.key, ada.key)
+    is_slow = False
+    views.joining(eve)._sit_again()
+    await asyncio.sleep(1)
+    room.mend(host.key, ada.key)
+    await all_play(host, ada, eve)
+    assert not ada.told(TableClosed)
+
+
+@in_room
 async def test_two_seconds_without_a_link_cost_the_seat_and_not_the_match(room: Room) -> None:
     host, (ada, ben), _ = await open_table(room, 4, "Ada", "Ben")
     bend(ben, withholds(Kind.LOCK))

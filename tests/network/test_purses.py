@@ -384,12 +384,13 @@ def longer_by_one(purse: Purse) -> Purse:
     return purse.with_record(Record(secrets.token_bytes(16), 0, 0, 0, 0, 0))
 
 
-async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(people: Company) -> None:
-    """At each proposal D shows the host a longer purse of B, and B sits down with it."""
+@pytest.mark.parametrize("names", ["D", "DE"])
+async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(people: Company, names: str) -> None:
+    """At each proposal D, or D and E in turns, show the host a longer purse of B, and B sits down with it."""
     host = await people.sit("A")
     to = host.node.identity.public
-    opened = await host.node.host(TableSettings("Friday", STAKES, 4, WAITING))
-    owner, liar = await people.join(opened.join_line, "B", "D")
+    opened = await host.node.host(TableSettings("Friday", STAKES, 3 + len(names), WAITING))
+    owner, *liars = await people.join(opened.join_line, "B", *names)
     views.ledgers(owner).take = lambda *_: None  # type: ignore[method-assign]
     longer = [purse(owner)]
     loop = asyncio.get_running_loop()
@@ -401,13 +402,14 @@ async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(peop
 
     def hand() -> None:
         longer.append(longer_by_one(longer[-1]))
-        views.send(liar, to, other_ledger(owner, longer[-1]))
+        views.send(liars[len(longer) % len(liars)], to, other_ledger(owner, longer[-1]))
         loop.call_later(0.2, sit_again)
 
     at_proposals(owner, hand, signs=False)
     (honest,) = await people.join(opened.join_line, "C")
-    await owner.until(TableClosed)
+    await (liars[0] if len(liars) == 1 else owner).until(TableClosed)
     assert len(longer) == 3
+    await owner.leave()
     host.node.start_match()
     await host.until(MatchStarted)
     assert not honest.told(TableClosed)
@@ -482,17 +484,48 @@ async def test_a_guest_keeps_purses_of_players_only(people: Company) -> None:
     await guest.until_true(lambda: len(shown) == 1)
 
 
-async def test_a_host_keeps_what_it_has_shown_for_those_who_sit(people: Company) -> None:
-    _, host, guests = await open_table(people, 4, "B", "C")
-    sent = views.ledgers(host)._sent
-    assert len(sent) == 4
-    own = views.joining(guests[1])._seat.own  # type: ignore[union-attr]
-    views.joining(guests[1])._sit_again()
-    pair = guests[0].node.identity.public, guests[1].node.identity.public
-    await host.until_true(lambda: sent[pair] != own.data)  # type: ignore[union-attr]
-    assert len(sent) == 4
-    await guests[1].leave()
-    await host.until_true(lambda: len(views.ledgers(host)._sent) == 1)
+async def test_an_owner_is_handed_back_over_a_new_link_what_was_lost_with_the_last_one(people: Company) -> None:
+    _, host, (owner, other) = await open_table(people, 4, "B", "C")
+    views.hear_only(owner, lambda *_: False)
+    longer = longer_by_one(purse(owner))
+    views.ledgers(host).take(other.node.identity.public, other_ledger(owner, longer))
+    await asyncio.sleep(0.1)
+    del owner.node._active.peer_frame
+    assert purse(owner).head != longer.head
+    views.hosting(host).greet(owner.node.identity.public, None, "127.0.0.1")
+    await owner.until_true(lambda: purse(owner).head == longer.head)
+    host.node.start_match()
+    await finish([host, owner, other])
+
+
+async def test_a_guest_who_hands_a_purse_back_in_parts_loses_the_seat_and_the_owner_does_not(people: Company) -> None:
+    """Each part makes the owner sit down again while a match is proposed, which only one may for nothing."""
+    line, host, (liar,) = await open_table(people, 3, "C")
+    owner = await people.sit("B")
+
+    def hand() -> None:
+        views.send(liar, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+
+    at_proposals(liar, hand, signs=False)
+    await owner.node.join(line)
+    assert (await liar.until(TableClosed)).reason.endswith("handed back in parts")
+    await owner.until_true(lambda: purse(owner).end.height == 2)
+    host.node.start_match()
+    await finish([host, owner])
+    assert not owner.told(TableClosed)
+
+
+async def test_nobody_without_a_seat_hands_back_purses(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, host, (owner,) = await open_table(people, 3, "B")
+    ledgers, taken = views.ledgers(host), list[Shown]()
+    monkeypatch.setattr(keeper(host), "take_own", taken.append)
+    own = ShowLedger(*keeper(host).show(views.hosting(host).table.records[0]).wire)  # type: ignore[arg-type]
+    for frame in (own, other_ledger(owner, longer_by_one(purse(owner)))):
+        ledgers.take(bytes(32), frame)
+    assert not taken
+    assert not ledgers.flawed()
+    ledgers.take(owner.node.identity.public, own)
+    assert taken
 
 
 async def test_what_is_shown_too_fast_waits_for_its_turn(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,6 +540,28 @@ async def test_what_is_shown_too_fast_waits_for_its_turn(people: Company, monkey
     assert len(ledgers._queues[guest.node.identity.public]) == 32
     await people.join(line, "C")  # C gets a proposal as well
     assert len(views.hosting(host).table.records) == 3
+
+
+@pytest.mark.parametrize(("burst", "rate", "order"), [(4, 1e-9, "XXX"), (1, 100.0, "XYXYXY")])
+async def test_all_peers_together_are_examined_at_a_limited_rate_and_in_turn(
+    people: Company, monkeypatch: pytest.MonkeyPatch, burst: int, rate: float, order: str
+) -> None:
+    monkeypatch.setattr(limits, "TABLE_LEDGER_BURST", burst)
+    monkeypatch.setattr(limits, "TABLE_LEDGER_RATE", rate)
+    _, host, (guest,) = await open_table(people, 4, "B")  # whose purse counts as well
+    ledgers, shown = views.ledgers(host), keeper(host).shown[guest.node.identity.public]
+    examined: list[str] = []
+
+    def read(record: tuple[str], *_: object) -> Shown:
+        examined.append(record[0])
+        return shown
+
+    monkeypatch.setattr(table_ledgers, "read_shown", read)
+    for sender in "XY":
+        for place in range(3):
+            ledgers.take(sender.encode() * 32, ShowLedger((sender,), (place,), (), ()))
+    await host.until_true(lambda: len(examined) >= len(order))
+    assert "".join(examined) == order
 
 
 async def test_a_purse_that_is_not_shown_gets_no_seat(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:

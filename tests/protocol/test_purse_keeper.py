@@ -503,5 +503,5 @@ def test_a_stake_of_another_match_key_is_no_stake_of_the_owner(people: People) -
         Message(played.id, STAKED, bytes(32), played.author(owner), Kind.STAKE, (1000, 0, bytes(32))),
         MatchKey(other.seeds[played.genesis.roster[played.author(other)].join.match_key]),
     )
-    with pytest.raises(MalformedPurseError, match="not signed"):
+    with pytest.raises(MalformedPurseError, match="signature that is wrong"):
         back(shown._replace(stake=forged))
