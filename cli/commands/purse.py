@@ -148,6 +148,10 @@ def _described(home: Home, account: _Account) -> Iterator[str]:
         yield f"{give_up}:\n    {command_line('purse', 'forfeit', *words)}"
     if purse.era:
         yield f"This is your purse number {purse.era + 1}; it began without coins."
+    if not end.height:
+        yield "No match with stakes has changed it yet."
+        yield WORTH
+        return
     left_out = f"; --json has more, here are the last {RECORDS}" if len(purse.records) > RECORDS else ""
     yield f"Matches with stakes, {end.height:,} in all, the last first{left_out}:"
     for height, record in reversed(list(enumerate(purse.records, purse.states[0].height + 1))[-RECORDS:]):

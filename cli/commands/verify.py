@@ -303,6 +303,8 @@ def describe(report: FileVerdict) -> list[str]:
     """Return the lines of a report: the verdict, its reason, the players, and how much was checked."""
     verdict = report.verdict
     lines = [sentence(escape(verdict.reason))]
+    if verdict.verdict == "altered" and report.path.suffix.lower() == ".html":
+        lines.append("A page of p2pdice report is no proof: verify the transcript from which it was made.")
     if verdict.match is not None:
         lines.append(f"Match {verdict.match[:12]} ({escape(verdict.rules or '')}).")
         if report.date is not None:

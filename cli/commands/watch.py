@@ -65,7 +65,8 @@ def watch(
     settings = ctx.ensure_object(Settings)
     home = Home(settings.private_home())
     if home.store.exists():
-        with opened(home, f"Watch from another home: {command_line('watch', '--home', 'DIR')}"):
+        words = ["watch", *([table] if table is not None else []), "--home", "DIR"]
+        with opened(home, f"Watch from another home: {command_line(*words)}"):
             pass  # fail now if the home is busy, not after the person has chosen a match
     target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface))).advertisement.id
     run(look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))

@@ -93,6 +93,8 @@ async def open_again(node: Node, table: TableSettings, wish: str) -> None:
     from protocol.limits import PLAYERS
 
     number, _, rest = wish.partition(" ")
+    if not number.isdecimal():
+        rest, _, number = wish.rpartition(" ")
     if number.isascii() and number.isdecimal():
         least = 2 if node.party is None else max(2, len(node.party.programs) + 1)
         if not (len(number) < 3 and least <= int(number) <= PLAYERS):

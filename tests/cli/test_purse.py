@@ -156,6 +156,8 @@ def test_a_stake_that_is_still_sealed_is_shown(here: Run, tmp_path: Path) -> Non
             assert "you have not staked anything yet" in shown
             assert "To free your purse, if all players agree:" in shown
             assert "your stake" not in shown
+            assert "No match with stakes has changed it yet." in shown
+            assert "0 in all" not in shown
             assert read(here)["busy"]["bet"] == 0
             ada.type("stake 70")
             ada.type("quit")

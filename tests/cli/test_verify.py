@@ -233,6 +233,14 @@ def test_a_match_that_is_not_here_is_said_to_be_missing_and_the_other_files_are_
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize(("name", "is_told"), [("friday.html", True), ("friday.p2pdice", False)])
+def test_a_page_is_told_to_be_no_proof(here: Run, tmp_path: Path, name: str, is_told: bool) -> None:
+    (tmp_path / name).write_text("<!doctype html>")
+    done = here("verify", str(tmp_path / name))
+    assert done.returncode == ExitCode.ALTERED
+    assert ("A page of p2pdice report is no proof" in " ".join(done.stdout.split())) == is_told
+
+
 def test_a_folder_is_no_transcript(here: Run, tmp_path: Path) -> None:
     done = here("verify", str(tmp_path))
     assert done.returncode == ExitCode.FAILURE

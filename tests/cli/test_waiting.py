@@ -17,6 +17,7 @@ import pytest
 from cli.exits import ExitCode
 from cli.settings import Settings
 from cli.table.live_table import SpectatorTable
+from cli.table.play import open_again
 from cli.table.player_table import PlayerTable
 from cli.table.showing import Showing
 from cli.table.table import Face
@@ -26,6 +27,7 @@ from p2pdice.engine import new_match
 from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
 from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo, TableJoined
+from protocol.match.lobby import TableSettings
 from protocol.net.discovery import PRIVATE, Advertisement
 from protocol.net.mdns import Discovery
 from protocol.node.locator import Locator
@@ -130,6 +132,27 @@ def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_tab
 )
 def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None:
     assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told
+
+
+@pytest.mark.parametrize(
+    ("wish", "seats", "rules"),
+    [
+        ("", 3, "classic"),
+        ("4", 4, "classic"),
+        ("perudo", 3, "perudo"),
+        ("4 perudo", 4, "perudo"),
+        ("perudo 4", 4, "perudo"),
+    ],
+)
+async def test_a_table_is_opened_again_with_seats_and_rules_in_any_order(wish: str, seats: int, rules: str) -> None:
+    opened: list[TableSettings] = []
+
+    async def host(table: TableSettings) -> None:
+        opened.append(table)
+
+    node = cast("Any", SimpleNamespace(party=None, host=host))
+    await open_again(node, TableSettings("Friday", PRESETS["classic"], 3), wish)
+    assert [(table.seats, table.ruleset) for table in opened] == [(seats, PRESETS[rules])]
 
 
 @pytest.mark.parametrize("rules", ["motes", "classic"])

@@ -84,10 +84,12 @@ def test_the_help_says_that_players_are_not_told_the_name_of_a_spectator(here: R
 
 def test_a_home_in_use_is_told_before_a_match_is_chosen(tmp_path: Path, here: Run) -> None:
     with stored(tmp_path / "home", World(PRESETS["classic"], 2, 2), 0):
-        done = here("watch")
-    assert done.returncode == ExitCode.FAILURE
-    assert done.stdout == ""
-    assert "is in use by another p2pdice.\nWatch from another home: p2pdice watch --home DIR\n" in done.stderr
+        for table in ([], ["Friday"]):
+            done = here("watch", *table)
+            assert done.returncode == ExitCode.FAILURE
+            assert done.stdout == ""
+            hint = f"p2pdice {' '.join(['watch', *table])} --home DIR\n"
+            assert f"is in use by another p2pdice.\nWatch from another home: {hint}" in done.stderr
 
 
 def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, here: Run) -> None:
