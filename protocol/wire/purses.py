@@ -118,8 +118,6 @@ class Purse:
         self.records = records
         if not start.height and start != _first(owner, era):
             raise MalformedPurseError("the purse does not begin as a purse does")
-        if start.height and not records:  # only the id after a record covers the Twin Souls of the state before it
-            raise MalformedPurseError("the purse shows no record")
         if not _fits(era, start, records):
             raise MalformedPurseError("the purse is too long")
         if len({record.match for record in records}) < len(records):
@@ -247,8 +245,11 @@ def parse_purse(owner: bytes, value: Value) -> Purse:
     :raises MalformedPurseError: if one is broken.
     """
     era, start, records = parts(value, "a purse", is_number, is_array, is_array)
-    state = parts(start, "the first state of a purse", is_number, is_id, is_amount, is_amount, _are_souls)
-    return Purse(owner, era, PurseState(*state), tuple(map(_parse_record, records)))
+    state = PurseState(*parts(start, "the first state of a purse", is_number, is_id, is_amount, is_amount, _are_souls))
+    # A folded ledger has 400 records at least. So nobody who hands it back can cut it off much further than its owner.
+    if state.height and len(records) < RECORDS // 3:
+        raise MalformedPurseError("the purse shows too few records")
+    return Purse(owner, era, state, tuple(map(_parse_record, records)))
 
 
 def _parse_record(value: Value) -> Record:
