@@ -53,6 +53,8 @@ class Audience:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._spectators: dict[bytes, _Spectator] = {}
+        self._table = b""
+        """The id of the table that they were welcomed to watch."""
         self._came = 0
         self._pages: Buckets[str] = Buckets(
             limits.SPECTATOR_PAGE_RATE, limits.SPECTATOR_PAGES, limits.ADDRESSES_WATCHED
@@ -73,6 +75,19 @@ class Audience:
     def identities(self) -> tuple[bytes, ...]:
         """The identity keys of all spectators."""
         return tuple(self._spectators)
+
+    def turn_to(self, table: bytes) -> None:
+        """Admit spectators of the table with this id, and of its matches, from now on. The links of all others end, as
+        these need not have shown the token of this table."""
+        if table != self._table:
+            for identity in self.identities:
+                self.dismiss(identity)
+                self._runtime.mesh.disconnect(identity)
+        self._table = table
+
+    def watching(self, table: bytes) -> tuple[bytes, ...]:
+        """Return the identity keys of the spectators who may see what happens at the table with this id."""
+        return self.identities if table == self._table else ()
 
     def admit(self, identity: bytes, host: str) -> None:
         """Admit a linked peer as a spectator.
@@ -112,9 +127,9 @@ class Audience:
 
     # Requests
 
-    def may_ask(self, identity: bytes) -> bool:
-        """Return whether to answer a spectator's request now. A spectator repeats an ignored request."""
-        spectator = self._spectators.get(identity)
+    def may_ask(self, identity: bytes, table: bytes) -> bool:
+        """Return whether to answer a request for a match at this table now. A spectator repeats an ignored request."""
+        spectator = self._spectators.get(identity) if table == self._table else None
         now = self._runtime.loop.time()
         return spectator is not None and self._pages.bucket(spectator.place, now).admits(now)
 

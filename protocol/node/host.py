@@ -70,6 +70,7 @@ class Host:
         self.ledgers = TableLedgers(runtime, acts, lambda: table.records, has_stakes=table.settings.ruleset.stakes)
         self._runtime = runtime
         self._audience = audience
+        audience.turn_to(table.id)
         self._proposals = proposals
         self._advertise = advertise
         self._returning = returning

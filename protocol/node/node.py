@@ -250,10 +250,6 @@ class Node:
             token = new_token() if settings.private else ""
             self._own_table = (private_table_id(token) if token else open_table_id()), token
         table, token = self._own_table
-        former = self._active.former.match.history.genesis.table if self._active.former is not None else b""
-        if former != table:  # the spectators watched another table
-            for identity in self._active.audience.identities:
-                self._mesh.disconnect(identity)
         await self._locator.withdraw()
         is_found = await self._locator.start()
         code = new_short_code(self._locator.numbers()) if is_found and not settings.unlisted else None

@@ -200,7 +200,7 @@ class PlayerSession(Session):
                     self.feed(FrameReceived(self.authors[identity], frame))
             else:
                 self.take(identity, frame)
-        elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity):
+        elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity, self._table):
             # A number above all roster indices, which the match uses only to tell askers apart.
             self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
 
@@ -213,7 +213,7 @@ class PlayerSession(Session):
     def floor(self) -> Floor:
         """Return the floor of this match."""
         others = {identity: self.match.info[author] for identity, author in self.authors.items()}
-        watching = self._audience.identities
+        watching = self.spectators
         reach = (*filter(self._runtime.mesh.is_linked, others), *watching) if self.match.is_formed else ()
         is_open = bool(self.occasion.customs.talk)
         return Floor(self.match.id, others, reach=reach, onward=watching, is_open=is_open)
@@ -286,7 +286,12 @@ class PlayerSession(Session):
 
     @property
     def spectators(self) -> tuple[bytes, ...]:
-        return self._audience.identities
+        return self._audience.watching(self._table)
+
+    @property
+    def _table(self) -> bytes:
+        """The id of the table at which the match is played."""
+        return self.match.history.genesis.table
 
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
         if isinstance(effect, Learned):
@@ -426,6 +431,7 @@ class Proposals:
         :param host: the identity of the host, who proposes it.
         :param link: for a guest, the aim with which to dial the host.
         """
+        self._audience.turn_to(genesis.table)
         data = genesis.encoded()
         match, seed, store = match_id(data), self._seed, self._runtime.store
         index = {record.join.identity: author for author, record in enumerate(genesis.roster)}
@@ -452,6 +458,7 @@ class Proposals:
         """
         self.serve_given_up(but=stored.match)  # first, as the newest proposal takes the place of any without COMMIT
         self.session = returned = self._stored(stored)
+        self._audience.turn_to(returned.match.history.genesis.table)
         returned.keep_links(resumed=True)
         returned.start(())
         if not stored.formed:

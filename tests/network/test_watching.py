@@ -55,11 +55,58 @@ from protocol.wire.frames import (
     WatchAim,
     encode_frame,
 )
-from tests.network import views
+from protocol.wire.genesis import match_id
+from tests.network import strangers, views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 from tests.tiers import thoroughly
+
+TINY = CLASSIC.with_options({"dice": "1"})
+
+
+async def heard_by(stranger: strangers.Stranger) -> list[Frame]:
+    """Return all frames until the link ends."""
+    async with asyncio.timeout(PATIENCE):
+        frames = []
+        while (frame := await stranger.hear()) is not None:
+            frames.append(frame)
+        return frames
+
+
+async def test_spectators_of_a_player_do_not_go_along_to_a_private_table(people: Company) -> None:
+    (_, player), _ = await people.table(2, "AB", IMPATIENT, TINY)
+    await player.until(MatchFormed)
+    match = views.playing(player).match.id
+    async with strangers.Stranger.comes((HOST, player.node.port), HOST) as stranger:
+        await stranger.say(Hello(0, WatchAim(match, "")))
+        await player.until(Watching)
+        await player.until(MatchResult)
+        host = await people.sit("C")
+        opened = await host.node.host(TableSettings("Secret", TINY, 2, IMPATIENT, private=True))
+        await player.node.join(opened.join_line)
+        await host.until(MatchResult)
+        proposed = [frame.genesis for frame in await heard_by(stranger) if isinstance(frame, Propose)]
+        assert [match_id(genesis) for genesis in proposed] == [match]
+
+
+async def test_spectators_of_an_open_table_cannot_ask_for_a_former_private_match(people: Company) -> None:
+    """The id of a running match is advertised, whatever its table is."""
+    host = await people.sit("A")
+    opened = await host.node.host(TableSettings("Secret", TINY, 2, IMPATIENT, private=True))
+    await people.join(opened.join_line, "B")
+    await host.until(MatchResult)
+    match = views.playing(host).match
+    opened = await host.node.host(TableSettings("Friday", TINY, 3, IMPATIENT))
+    async with strangers.Stranger.comes((HOST, host.node.port), HOST) as stranger:
+        await stranger.say(Hello(0, WatchAim(b"", "")))
+        await host.until(Watching)
+        await stranger.say(Need(match.id, 0, match.history.chain[0].tip, 0))
+        await people.join(opened.join_line, "C")
+        await stranger.say(Leave("enough"))
+        heard = [type(frame) for frame in await heard_by(stranger)]
+        assert heard.count(Table) == 2
+        assert Page not in heard
 
 
 async def watcher(people: Company, target: str, name: str = "W", **options: bool) -> Player:
