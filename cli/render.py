@@ -288,7 +288,7 @@ def stated(parts: Parts) -> str:
     return clause(text) if parts and not isinstance(parts[0], str) else sentence(text)
 
 
-_OURS: Final = re.compile(r"(?:you|your|the|nobody|everybody|it is|waiting for)\b")
+_OURS: Final = re.compile(r"(?:you|your|the|nobody|everybody|a spectator|it is|waiting for)\b")
 
 
 def capital(text: str) -> str:

@@ -98,6 +98,11 @@ def rules_shown(label: str) -> str:
     return _with_stakes().get(label, label)
 
 
+def called(ruleset: Ruleset) -> str:
+    """Return a short name for rules to which nobody has given one: ``classic with stakes`` or ``house rules``."""
+    return _with_stakes().get(ruleset_label(ruleset), "house rules")
+
+
 @cache
 def _with_stakes() -> dict[str, str]:
     """Return names for the presets with stakes, by their labels, which only say that they are house rules."""

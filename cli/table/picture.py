@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from cli.render import escape
+from cli.rulesets import called
 from cli.table import lobby, showdown
 from cli.table.canvas import Area, Canvas, broken, cut, width
 from cli.table.felt import bids_so_far, draw_felt, is_staking
@@ -350,7 +351,7 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
     gap = "  " if size in ("S", "XS") else "   "
     parts = []
     if board.ruleset is not None and size != "XS":
-        parts.append(escape(board.ruleset.name or board.rules_name or "house rules"))
+        parts.append(escape(board.ruleset.name or board.rules_name or called(board.ruleset)))
     is_match = state is not None and bool(board.seating.names) and board.over is None
     right = []
     if scene.lesson:

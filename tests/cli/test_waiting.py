@@ -26,7 +26,16 @@ from cli.text.seating import Seating
 from p2pdice.engine import new_match
 from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
-from protocol.events import AwaitingHost, HostIs, MatchResult, MatchStarted, PeerLost, PlayerInfo, TableJoined
+from protocol.events import (
+    AwaitingHost,
+    HostIs,
+    MatchResult,
+    MatchStarted,
+    PeerLost,
+    PlayerInfo,
+    TableJoined,
+    Watching,
+)
 from protocol.match.lobby import TableSettings
 from protocol.net.discovery import PRIVATE, Advertisement
 from protocol.net.mdns import Discovery
@@ -185,6 +194,11 @@ def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None
     assert not watching.wants_seat
     watching.take(OVER)
     assert watching.wants_seat
+
+
+def test_a_sentence_on_spectators_begins_with_a_capital() -> None:
+    assert narrate(Watching(("a spectator",)), Seating()) == "A spectator is watching."
+    assert narrate(Watching(("ada",)), Seating()) == "ada is watching."
 
 
 @pytest.mark.parametrize(

@@ -313,6 +313,14 @@ def test_no_name_is_cut_beside_free_space(size: tuple[int, int]) -> None:
         assert f" {name}" in drawn(board, size)
 
 
+def test_rules_with_stakes_have_the_name_that_the_history_gives_them() -> None:
+    staked = hosted()
+    staked.ruleset = CLASSIC.with_options({"stakes": "yes"})
+    assert "Friday   classic with stakes   lobby" in drawn(staked)
+    staked.ruleset = CLASSIC.with_options({"stakes": "yes", "dice": "2"})
+    assert "Friday   house rules   lobby" in drawn(staked)
+
+
 def test_everybody_has_a_place_on_an_end_card() -> None:
     names = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ines", "Jo")
     shown = drawn(finished(names=names))
