@@ -11,7 +11,7 @@ from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
-from cli.render import command_line, faces, listing, qr_code, sentence
+from cli.render import command_line, faces, listing, qr_code, sentence, stated
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
@@ -32,7 +32,7 @@ from p2pdice.events import PlayerOut
 from p2pdice.moves import Bid, Concede, Move, Stake
 from p2pdice.plurals import coins
 from p2pdice.state import Expect
-from protocol.errors import NodeError
+from protocol.errors import ErrorCode, NodeError
 from protocol.events import (
     AwaitingHost,
     Claimed,
@@ -215,10 +215,7 @@ class PlayerTable(LiveTable):
 
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, AwaitingHost) and (host := self._host_who_left(event)) is not None:
-            return (
-                f"{self.board.seating.named([host])}, the host, left. Type again {HOST} to open the table yourself,"
-                f" or quit and join another:\n    {command_line('join')}",
-            )
+            return (f"{self.board.seating.named([host])}, the host, left. {_without_host()}",)
         told = super().told(event)
         if (
             isinstance(event, TableOpened | TableMoved)
@@ -549,7 +546,10 @@ class PlayerTable(LiveTable):
             words = listing([f"seat {name}" for name in names])
             self._say(f"Compare keys. To play with them all the same, type {words}, then again.")
         except NodeError as error:
-            self._complain(error)
+            if error.code is ErrorCode.UNREACHABLE:
+                self._say(f"{stated(error.parts)} {_without_host()}")
+            else:
+                self._complain(error)
         except (Failure, RulesError) as error:
             self._say(sentence(str(error)))
 
@@ -608,6 +608,11 @@ class PlayerTable(LiveTable):
             self._say(answers.conceding(self.board))
         else:
             self._node.concede()
+
+
+def _without_host() -> str:
+    """Return what can be done once the host of the last match does not come back."""
+    return f"Type again {HOST} to open the table yourself, or quit and join another:\n    {command_line('join')}"
 
 
 def _key(player: PlayerInfo) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice.engine import new_match
 from p2pdice.rulesets import PRESETS
-from protocol.errors import NodeError
+from protocol.errors import ErrorCode, NodeError
 from protocol.events import (
     AwaitingHost,
     HostIs,
@@ -162,6 +162,21 @@ async def test_a_table_is_opened_again_with_seats_and_rules_in_any_order(wish: s
     node = cast("Any", SimpleNamespace(party=None, host=host))
     await open_again(node, TableSettings("Friday", PRESETS["classic"], 3), wish)
     assert [(table.seats, table.ruleset) for table in opened] == [(seats, PRESETS[rules])]
+
+
+async def test_a_player_whose_host_does_not_come_back_is_told_how_to_open_the_table() -> None:
+    guest, said = table()
+
+    async def again(_wish: str) -> None:
+        raise NodeError(ErrorCode.UNREACHABLE, "Ada cannot be reached any more", "host a table of your own")
+
+    guest._again = again
+    for event in (STARTED, OVER):
+        guest.take(event)
+    guest.obey("again")
+    assert guest._returning is not None
+    await guest._returning
+    assert said[-1].startswith("Ada cannot be reached any more. Type again host to open the table yourself, or quit")
 
 
 @pytest.mark.parametrize("rules", ["motes", "classic"])
