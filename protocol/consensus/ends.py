@@ -138,8 +138,7 @@ def read_evidence(value: Value) -> End:
 
     :raises MalformedPurseError: if the value is not valid evidence; the message gives the reason.
     """
-    lists = (is_array,) * 4
-    data, stakes, end, results, resignations = parts(value, "the evidence of an end", _is_byte_string, *lists)
+    data, stakes, end, results, resignations = parts(value, "evidence of an end", _is_byte_string, *(is_array,) * 4)
     try:
         genesis = parse_genesis(data)
     except MalformedGenesisError as error:

@@ -408,12 +408,10 @@ class PurseKeeper:
         :raises StoreError: as :meth:`judge`.
         """
         handed = self.handed.setdefault(shown.owner, [])
-        present = self.shown.get(shown.owner)
-        for known in (*_read(self._kept.met(shown.owner)), *handed, *(() if present is None else (present,))):
+        for known in (*_read(self._kept.met(shown.owner)), *handed, *filter(None, [self.shown.get(shown.owner)])):
             relation = known.purse.relation_of(shown.purse, known.staked, shown.staked)
-            is_same = relation is Relation.SAME
-            is_end_new = is_same and _has_its_end(shown) and not _has_its_end(self._with_end(known))
-            if relation is Relation.OLDER or (is_same and not is_end_new):
+            is_end_new = _has_its_end(shown) and not _has_its_end(self._with_end(known))
+            if relation is Relation.OLDER or (relation is Relation.SAME and not is_end_new):
                 return False
         del handed[: max(0, len(handed) + 1 - HANDED)]
         handed.append(shown)

@@ -17,7 +17,7 @@ from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import JoinTable, ShowLedger
 from protocol.wire.genesis import JoinRecord
-from protocol.wire.purses import Head, MalformedPurseError, Purse
+from protocol.wire.purses import MalformedPurseError
 
 PATIENCE: Final = 5.0
 """Seconds for an owner to take over what was handed back and sit down again. Guests wait twice as long for others, so
@@ -67,9 +67,8 @@ class TableLedgers:
         self._host = host
         self._queues: dict[bytes, deque[ShowLedger | JoinTable]] = {}
         """The frames of each peer that wait for their turn."""
-        now = runtime.loop.time()
         self._paces = Buckets[bytes](limits.LEDGER_RATE, limits.LEDGER_BURST, limits.PEERS_PACED)
-        self._pace = Bucket(limits.TABLE_LEDGER_RATE, limits.TABLE_LEDGER_BURST, now)
+        self._pace = Bucket(limits.TABLE_LEDGER_RATE, limits.TABLE_LEDGER_BURST, runtime.loop.time())
         self._next: asyncio.TimerHandle | None = None
         self._patience: dict[bytes, asyncio.TimerHandle] = {}
         """Timers for owners whose purse is not in order."""
@@ -77,8 +76,8 @@ class TableLedgers:
         """For a host: purses shown for join records that have no seat yet."""
         self._players: Collection[bytes] = ()
         """For a guest: the players in the host's latest TABLE."""
-        self._handed: dict[tuple[bytes, bytes], Head] = {}
-        """For a host: the head of the first purse that a guest handed back, by guest and owner."""
+        self._handed: set[tuple[bytes, bytes]] = set()
+        """For a host: the guests who have handed back a purse, each with its owner."""
         self._forget()
 
     def _forget(self) -> None:
@@ -91,8 +90,6 @@ class TableLedgers:
             if timer is not None:
                 timer.cancel()
         self._queues.clear()
-        self._patience.clear()
-        self._pending.clear()
         self._forget()
 
     def release(self, identity: bytes) -> None:
@@ -102,7 +99,7 @@ class TableLedgers:
         self._pending.pop(identity, None)
         self._purses.shown.pop(identity, None)
         self._purses.handed.pop(identity, None)
-        self._handed = {pair: head for pair, head in self._handed.items() if pair[1] != identity}
+        self._handed = {pair for pair in self._handed if pair[1] != identity}
 
     def follow(self, players: Collection[bytes]) -> None:
         """For a guest: forget everybody who is not at the table according to its host."""
@@ -192,9 +189,6 @@ class TableLedgers:
         if isinstance(frame, JoinTable):
             self._admit(sender, frame)
             return
-        known = self._shown_by(sender)
-        if known is not None and known.wire == tuple(frame):
-            return
         self._paces.bucket(sender, self._runtime.loop.time()).take()
         self._pace.take()
         try:
@@ -215,17 +209,11 @@ class TableLedgers:
         elif shown.owner == sender:
             self._pending[sender] = shown
         elif shown.owner in self._purses.shown and self._purses.take_handed(shown):
-            if self._hands_on(sender, shown.purse):
+            if (sender, shown.owner) in self._handed:  # honest guests hand back the newest first
                 self._lose(sender, "another player's purse was handed back in parts")
+            self._handed.add((sender, shown.owner))
             self._accepts(self._purses.shown[shown.owner])
             self._acts.changed()
-
-    def _hands_on(self, sender: bytes, purse: Purse) -> bool:
-        """Return whether a guest hands back a purse that continues the one that it handed back first. Its owner would
-        have to sit down again for each part. Honest guests hand back the newest that they know."""
-        first = self._handed.setdefault((sender, purse.owner), purse.head)
-        state = purse.at(first.height)
-        return purse.era > first.era or (purse.head != first and state is not None and state[:4] == first[1:])
 
     def _shown_by(self, owner: bytes) -> Shown | None:
         """Return the purse that an owner showed last; None if there is none."""
@@ -278,8 +266,7 @@ class TableLedgers:
         return flaw or (self._purses.judge(shown).flaw if shown is not None else "")
 
     def _lose(self, identity: bytes, reason: str) -> None:
-        shown = self._shown_by(identity)
-        name = "" if shown is None else shown.record.join.nickname
+        name = shown.record.join.nickname if (shown := self._shown_by(identity)) is not None else ""
         self.release(identity)
         is_own = identity == self._runtime.identity.public
         self._acts.lose(identity, name, reason if is_own else f"the purse cannot be used: {reason}")
