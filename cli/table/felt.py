@@ -286,19 +286,17 @@ def bids_so_far(canvas: Canvas, board: Board, scene: Scene, area: Area) -> int:
     # Once a call is judged, the state no longer holds the bids, but the round does.
     made = [bid for each in board.rounds[-1:] for bid in each.bids] if board.call is not None else state.bids
     bids = made if scene.motion.stage(game.BidMade) > 1 else made[:-1]
-    y = area.y
-    for bid in bids[-area.height :]:
-        words = faces(bid.quantity, bid.face)
-        room = area.width - width(words) - 2
-        who = cut(_marked(canvas, board, bid.seat), room)
-        canvas.put(area.x, y, who, f"seat{bid.seat}", bold=True)
-        canvas.put(area.x + min(max(12, width(who) + 2), area.width - width(words)), y, words, bold=bid is bids[-1])
-        y += 1
-    if board.call is not None and y < area.y + area.height:
-        canvas.put(area.x, y, cut(_marked(canvas, board, board.call.seat), 11), f"seat{board.call.seat}", bold=True)
-        canvas.put(area.x + 12, y, board.call.call.upper(), bold=True)
-        y += 1
-    return y
+    said = [(bid.seat, faces(bid.quantity, bid.face), bid is bids[-1]) for bid in bids[-area.height :]]
+    if board.call is not None and len(said) < area.height:
+        said.append((board.call.seat, board.call.call.upper(), True))
+    if not said:
+        return area.y
+    names = max(12, *(width(_marked(canvas, board, seat)) + 2 for seat, _, _ in said))
+    names = min(names, area.width - max(width(words) for _, words, _ in said))
+    for y, (seat, words, is_bold) in enumerate(said, area.y):
+        canvas.put(area.x, y, cut(_marked(canvas, board, seat), names - 2), f"seat{seat}", bold=True)
+        canvas.put(area.x + names, y, words, bold=is_bold)
+    return area.y + len(said)
 
 
 def _marked(canvas: Canvas, board: Board, seat: int) -> str:

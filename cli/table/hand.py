@@ -408,10 +408,13 @@ def _replay(canvas: Canvas, shown: ReplayStrip, area: Area) -> None:
         return
     top = y + (rows >= 5)
     pitch = 4 if _LABEL + 4 * total <= columns else 3
-    across = max((columns - _LABEL) // pitch, 1)
+    across = columns - _LABEL
+    across = max((across if pitch * total <= across else across - 1) // pitch, 1)
     first = min(max(shown.round - 1 - across // 2, 0), max(total - across, 0))
     canvas.put(x + 1, top, "round", "quiet")
     canvas.put(x + 1, top + 1, "lost", "quiet")
+    canvas.put(x + _LABEL - 1, top, "…" if first else "", "quiet")
+    canvas.put(x + _LABEL + across * pitch, top, "…" if first + across < total else "", "quiet")
     for place, number in enumerate(range(first + 1, min(first + across, total) + 1)):
         at = x + _LABEL + place * pitch
         is_here = number == shown.round

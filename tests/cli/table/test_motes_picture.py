@@ -232,6 +232,7 @@ def test_a_long_replay_shows_the_rounds_around_its_place() -> None:
     row = drawn(watched(sees_all=True), scene=Scene(strip=strip)).split("\n")[13]
     assert "50" in row
     assert "90" not in row
+    assert row.count("…") == 2, "there are earlier and later rounds"
 
 
 def test_the_verdict_of_a_replay_stands_beside_the_strip() -> None:

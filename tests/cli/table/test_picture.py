@@ -442,6 +442,16 @@ def test_without_colours_cups_and_dice_have_edges() -> None:
         assert canvas.text().split("\n")[1] == row
 
 
+def test_the_bids_of_a_round_stand_in_one_column() -> None:
+    names = ("Ada", "Maximilian", "Cleo", "Dan")
+    shown = drawn(table("3x5", "5x5", "7x5", names=names), MY_TURN, (120, 40)).split("\n")
+    start = next(place for place, row in enumerate(shown) if "Round 4 so far" in row)
+    columns = [
+        row.rindex(f"{word} fives") for row, word in zip(shown[start + 1 :], ("three", "five", "seven"), strict=False)
+    ]
+    assert len({*columns}) == 1
+
+
 def test_without_odds_no_chance_is_shown() -> None:
     for size in SIZES:
         assert "% likely" not in drawn(my_turn(), replace(MY_TURN, with_odds=False), size)
