@@ -407,18 +407,6 @@ def rounds_take_no_time(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Voter, Voter._ripe_nil, bad)
 
 
-def a_lock_after_a_vote(plant: Plant) -> AbstractContextManager[None]:
-    """A node that has voted signs the LOCK."""
-    may_lock = Ballot.may_lock
-
-    def bad(ballot: Ballot) -> bool:
-        if not may_lock.__get__(ballot):
-            plant.runs()
-        return True
-
-    return replaced_value(Ballot, may_lock, property(bad))
-
-
 def a_culprits_message_is_taken(plant: Plant) -> AbstractContextManager[None]:
     """A player who is proven to have cheated plays on."""
 
@@ -533,7 +521,6 @@ def all_votes_are_stored(plant: Plant) -> AbstractContextManager[None]:
 
 PLANTED: Final[Mapping[str, Bug]] = {
     "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 371),
-    "a LOCK after a vote": Bug(a_lock_after_a_vote, Check.EVERY_MATCH_ENDS, 55),
     "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
     "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 379),
     "a choice is sent before it is on the disk": Bug(a_choice_does_not_bind, Check.STORED_BEFORE_SENT, 0),
