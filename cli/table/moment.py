@@ -114,6 +114,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
         case CodeTried(tries_left=0):
             line = command_line("join", board.join_line)
             yield f"{narrate(event, board.seating)} The long line still works:\n    {line}"
+        case Overdue() if not board.plays:  # who is out has no vote
+            yield narrate(event, board.seating._replace(me=None))
         case Suspended():
             yield suspended(event, board.seating, plays=board.plays)
         case MatchResult():

@@ -34,6 +34,7 @@ from protocol.events import (
     MatchResult,
     MatchStarted,
     Misbehaved,
+    Overdue,
     PeerLost,
     PlayerInfo,
     Recognised,
@@ -235,6 +236,16 @@ def test_the_talk_says_nothing_that_the_table_shows() -> None:
         made.board.take(event)
         said += [*talk(event, made.board, ["a sentence"])]
     assert [each.text[:8] for each in said] == ["Round 1:"]
+
+
+def test_a_player_who_is_out_reads_that_the_others_can_go_on() -> None:
+    made = sample("1x2")
+    overdue = Overdue((made.players[1],), 27)
+    assert [*tell(overdue, made.board)] == ["Waiting for Ben. You can go on without Ben in 0:27."]
+    made.state, events = apply(made.state, Evict(0))
+    for event in told(events, made.state):
+        made.board.take(event)
+    assert [*tell(overdue, made.board)] == ["Waiting for Ben. The others can go on without Ben in 0:27."]
 
 
 def test_the_talk_ends_with_the_last_round_because_the_card_shows_the_coins() -> None:
