@@ -32,7 +32,7 @@ def table(board: Board) -> Iterator[str]:
         if board.absent:
             yield f"The match was proposed, and has not begun. It waits for {board.seating.named(board.absent)}."
         return
-    yield " ".join(filter(None, (f"Round {board.state.round}.", window_and_prize(board.state))))
+    yield " ".join(filter(None, (f"Round {board.round}.", window_and_prize(board.state))))
     yield from bids(board)
     yield from dice(board)
     if board.turn is not None:
@@ -187,7 +187,7 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
     state = board.state
     if state is None or not board.match:
         return ""
-    parts = [f"round {state.round}"]
+    parts = [f"round {board.round}"]
     if state.bid is not None:
         parts.append(f"{board.seating.who(state.bid.seat)} bid {faces(state.bid.quantity, state.bid.face)}")
     elif state.phase == "bidding":
@@ -232,7 +232,7 @@ def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_o
     state = board.state
     assert state is not None
     others = [board.seating.names[seat] for seat in state.live if seat != board.me]
-    now = f"Round {state.round}; it is {board.seating.whose(state.turn)} turn" if state.turn >= 0 else ""
+    now = f"Round {board.round}; it is {board.seating.whose(state.turn)} turn" if state.turn >= 0 else ""
     left = f", with {time_left(ceil(clock.seconds))} left" if now and clock is not None else ""
     late = "If you are away for long, they may go on without you." if goes_on else "The match waits for you."
     is_later = state.expects.kind is Expect.MOVE and state.turn not in (board.me, NOBODY)

@@ -19,6 +19,7 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol import events as node
 from tests.cli.paper import Paper, on_paper
+from tests.cli.table.boards import Sample
 from tests.cli.test_line import BEN, Table
 from tests.cli.test_waiting import OVER
 
@@ -173,6 +174,18 @@ def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> No
     painted = picture(table.line.board, Scene(), 80, 24, Theme()).text()
     assert "join" not in painted
     assert "start" not in painted
+
+
+def test_a_round_has_the_same_number_everywhere_until_the_next_one_begins() -> None:
+    sample = Sample(PRESETS["classic"])
+    sample.roll()
+    sample.play("1x2", "liar")
+    sample.open((3,) * 5, (3,) * 5, (4,) * 5)
+    assert "round 1 " in picture(sample.board, Scene(), 80, 24, Theme()).text().split("\n")[0]
+    assert next(answers.table(sample.board)).startswith("Round 1.")
+    assert answers.status(sample.board).startswith("[round 1;")
+    sample.roll()
+    assert answers.status(sample.board).startswith("[round 2;")
 
 
 def test_the_moves_in_the_help_are_separated_by_commas() -> None:
