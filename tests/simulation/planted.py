@@ -527,7 +527,7 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 156),
     "all votes are stored": Bug(all_votes_are_stored, Check.THE_STORE_GROWS_WITH_THE_MATCH, 85),
     "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 768),
-    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 475),
+    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 559),
     "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 0),
     "every duplicate is an equivocation": Bug(
         every_duplicate_is_an_equivocation, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 2
