@@ -435,7 +435,7 @@ class Checks:
             return
         node = machine.process.node
         if node in self._lost and self._signed.get(slot(signed.message)) != signed.id:
-            self.is_exempt = self._only_absentees_hold(machine, self._lost.pop(node))
+            self.is_exempt = self._nobody_else_holds(machine, self._lost.pop(node))
         if self.is_exempt:
             return
         if signed.message.step < FORMED:
@@ -589,17 +589,18 @@ class Checks:
             books = [history.held, *(place.entries for place in history.chain)]
         return machine.disk.own.union(signed.id for book in books for signed in book.values())
 
-    def _only_absentees_hold(self, machine: Machine, lost: set[bytes]) -> bool:
-        """Return whether only absentees, for whom a restarted node need not wait, hold what it lost (SPEC.md §11)."""
+    def _nobody_else_holds(self, machine: Machine, lost: set[bytes]) -> bool:
+        """Return whether nobody for whom a restarted node has to wait holds what it lost (SPEC.md §11)."""
         assert machine.match is not None
         match, patience = machine.match, self.world.plan.patience.automatic
         here = {machine.author, *match.waiting.linked}
-        is_patient = self.world.scheduler.now - self._started[machine.process.node] < patience
+        waited = self.world.scheduler.now - self._started[machine.process.node]
+        is_patient = waited < patience - 0.1  # timers may be early
         honest = self.world.honest()
         shown = {each for other in honest if other.author in here for each in self._held(other)}
         own = {each for place, each in self._signed.items() if place[0] == machine.author} & lost.difference(shown)
         away = {other.author for other in honest if other.author not in here and own & self._held(other)}
-        return bool(away) and not (is_patient and away.intersection(match.history.position.base))
+        return bool(own) and not (is_patient and away.intersection(match.history.position.base))
 
     def _buffers_are_bounded(self, machine: Machine) -> None:
         """Check that the data that a node keeps of its peers' messages is bounded (SPEC.md §6, §10)."""
