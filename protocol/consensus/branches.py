@@ -5,8 +5,7 @@ each message, provided that somebody has signed something after it. The node fol
 (:meth:`Branches.line`). SPEC.md, §6 has the rules.
 
 Memory is bounded. Each slot keeps its first two messages, and further ones only if somebody other than their author
-has named them in a vote or signed a message after them. Of the messages whose tip is unknown, each author's last ones
-are kept.
+has named them in a vote or signed a message after them. Of messages with unknown tips each author's last ones stay.
 """
 
 from __future__ import annotations
