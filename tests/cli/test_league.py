@@ -442,7 +442,7 @@ def test_the_script_of_the_guide_runs_a_night_with_a_program_from_outside(tmp_pa
         program = [sys.executable, str(ROOT / "examples" / "odds15.py")]
         bot = [*MODULE, "bot", line, "--matches", "2", "--move-ms", "20000", "--", *program]
         with Program(*bot, home=tmp_path / "guest") as guest:
-            assert guest.end() == 0
+            assert guest.end() == 0, guest.output
         assert night.end() == 0
     assert night.output[-1] == "The night is over after 2 of 2 matches."
     season = json.loads((tmp_path / "season.json").read_text())

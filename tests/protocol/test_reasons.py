@@ -129,10 +129,8 @@ async def test_a_bot_escapes_the_words_of_a_host(people: Company) -> None:
 
 ANSWERS: dict[str, tuple[tuple[Frame, ...], str]] = {
     "version": ((Refuse("version", "x"),), "x"),
-    "match": (
-        (Welcome(MatchAim(bytes(32))),),
-        "the host answered but gave you no seat",
-    ),
+    "match": ((Welcome(MatchAim(bytes(32))),), f"nobody let you in: {BREACH}: it answered another greeting"),
+    "no table": ((WELCOME,), "the host answered but gave you no seat"),
     "table": ((shown(FakeHost()),), f"nobody let you in: {BREACH}: it did not answer the greeting"),
     "nothing": ((), "nobody let you in: the other program said nothing in time"),
 }
