@@ -593,8 +593,9 @@ async def test_a_link_that_was_made_for_a_match_is_not_one_for_the_next_table(
     match = views.playing(host).match.id
     await host.node.host(TableSettings("Secret", CLASSIC, 2, private=True, asks="always"))
     table, key = views.hosting(host).table.id, host.node.identity.public
+    for each in (host, eve):  # a link that has ended is not made again
+        each.node._mesh.stop_dialling_all()
     if is_new:
-        eve.node._mesh.stop_dialling_all()
         eve.node._mesh.disconnect(key)
         await eve.until_true(lambda: not eve.node._mesh.is_linked(key))
         await eve.node._mesh.connect([where(host)], MatchAim(match))

@@ -558,8 +558,7 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
     players, _ = await people.table(2)
     others = [await people.sit(name) for name in "YZ"]
     await others[1].node.join((await others[0].node.host(TableSettings("Saturday", CLASSIC, 2))).join_line)
-    for player in (players[0], others[0]):
-        await in_mid_match(player)
+    await asyncio.gather(in_mid_match(players[0]), in_mid_match(others[0]))
     match = players[0].node.match.history.match  # type: ignore[union-attr]
     watching = await people.sit("W")
     places = [Target(((HOST, player.node.port),), match) for player in (others[0], players[0])]
