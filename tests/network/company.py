@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import math
 import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
@@ -46,7 +47,8 @@ class Player:
         self.node = node
         self.events: list[NodeEvent] = []
         self.bot: Bot = OddsPlayer(random.Random(node.name))
-        self._plays = True
+        self._most = math.inf
+        """The events of the game after which no turn is answered."""
         self._turn: YourTurn | None = None
         self._progress = asyncio.Event()
         self._listening = asyncio.create_task(self._listen())
@@ -64,19 +66,19 @@ class Player:
             self._progress.set()
 
     def _answer(self) -> None:
-        if not self._plays or self._turn is None:
+        if self._turn is None or len(self.told(Happened)) >= self._most:
             return
         turn, self._turn = self._turn, None
         with contextlib.suppress(NodeError):  # that turn is over: the others have continued without somebody
             make(self.node, decide(self.bot, turn.view), turn.token)
 
-    def hold(self) -> None:
-        """Answer no turn from now on, so that the match stops at this player's turn."""
-        self._plays = False
+    def hold(self, after: int = 0) -> None:
+        """Answer no turn once the game has had this many events, so that the match stops at this player's turn."""
+        self._most = after
 
     def go_on(self) -> None:
         """Answer turns again, including the open one."""
-        self._plays = True
+        self._most = math.inf
         self._answer()
 
     def told(self, kind: type[E]) -> list[E]:
@@ -225,7 +227,6 @@ async def agree(*players: Player) -> bytes:
 
 
 async def in_mid_match(player: Player, events: int = 4) -> None:
-    """Wait until the game has had this many events, and let this player stop it there."""
-    await player.until_true(lambda: len(player.told(Happened)) >= events)
-    player.hold()
-    await player.until_true(lambda: player._turn is not None)
+    """Let this player stop the game once it has had this many events, and wait for that."""
+    player.hold(events)
+    await player.until_true(lambda: player._turn is not None and len(player.told(Happened)) >= events)

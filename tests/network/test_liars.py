@@ -81,7 +81,7 @@ async def stopped(people: Company, seats: int, condition: Callable[[State], bool
 
 
 def is_held(player: Player) -> bool:
-    return player._turn is not None and not player._plays
+    return player._turn is not None and player._most == 0
 
 
 def go_on(*players: Player) -> None:

@@ -24,7 +24,7 @@ from protocol.wire.frames import Frame, JoinTable, Leave, Propose, ShowLedger
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.purses import Purse, Record
 from tests.network import views
-from tests.network.company import CLASSIC, WAITING, Company, Player
+from tests.network.company import CLASSIC, WAITING, Company, Player, in_mid_match
 
 STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
 
@@ -609,7 +609,8 @@ async def test_a_table_without_stakes_asks_for_no_purse(people: Company) -> None
 
 async def test_a_purse_survives_a_kill_before_the_end(people: Company) -> None:
     host, guest = (await people.table(2, "AB", WAITING, STAKES))[0]
-    await guest.until_true(lambda: keeper(guest).own.stake is not None)
+    await in_mid_match(guest, 1)
+    assert keeper(guest).own.stake is not None
     match = guest.node.match.id.hex()  # type: ignore[union-attr]
     await guest.kill()
     again = await people.sit("B")
