@@ -83,7 +83,6 @@ class Role(Flag):
     """It hosts the table where this node sits or asks for a seat."""
     SOURCE = auto()
     """It shows this node what this node watches."""
-    ANYBODY = PLAYER | SPECTATOR | GUEST | PROVER | HOST | SOURCE
 
 
 SENDERS: Final[Mapping[type[Frame], Role]] = {
