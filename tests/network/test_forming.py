@@ -175,14 +175,20 @@ async def test_after_start_nobody_new_is_seated(room: Room) -> None:
     await all_play(host, ada)
 
 
+async def holder_up(room: Room, target: str, name: str) -> Person:
+    """Return a guest who sits down and withholds its LOCK from every proposal."""
+    eve = await room.sit(name)
+    bend(eve, withholds(Kind.LOCK))
+    await eve.node.join(target)
+    return eve
+
+
 @in_room
 async def test_after_three_failures_a_match_begins_with_who_is_left(room: Room) -> None:
     host, (ada,), target = await open_table(room, 3, "Ada")
     for number in range(limits.FAILURES):
         assert not host.plays
-        eve = await room.sit(f"Eve{number}")
-        bend(eve, withholds(Kind.LOCK))
-        await eve.node.join(target)
+        eve = await holder_up(room, target, f"Eve{number}")
         await until(lambda eve=eve: eve.told(TableClosed))  # type: ignore[misc]
     await all_play(host, ada)
 
@@ -253,9 +259,7 @@ async def test_a_join_that_is_refused_while_a_match_is_proposed_is_a_failure(roo
     host, (ada,), target = await open_table(room, 3, "Ada")
     for number in range(limits.FAILURES):
         assert not host.plays
-        eve = await room.sit(f"Eve{number}")
-        bend(eve, withholds(Kind.LOCK))
-        await eve.node.join(target)
+        eve = await holder_up(room, target, f"Eve{number}")
         await until(lambda eve=eve: eve.node.match is not None)  # type: ignore[misc]
         eve.node.name = f"Zoe{number}"
         eve.node._runtime.post(host.key, JoinTable(views.proposals(eve).sign_on(host.node.table_id).wire))
