@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from prompt_toolkit.utils import get_cwidth
 
 from cli.render import wrapped
+from protocol.wire.names import BOT_MARKS
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -257,16 +258,16 @@ def width(text: str) -> int:
 
 
 def cut(text: str, columns: int) -> str:
-    """Return a text cut to ``columns`` columns. A suffix in brackets, which distinguishes namesakes, stays if it fits.
+    """Return a text cut to ``columns`` columns. A suffix that distinguishes namesakes stays if it fits.
 
-    >>> cut("Maximilian", 6), cut("五五五", 5), cut("Ada", 3), cut("Maximilian [K7QF]", 12)
-    ('Maxim…', '五五…', 'Ada', 'Maxi… [K7QF]')
+    >>> cut("Maximilian", 6), cut("五五五", 5), cut("Ada", 3), cut("Maximilian [K7QF]", 12), cut("Maximilian (bot)", 9)
+    ('Maxim…', '五五…', 'Ada', 'Maxi… [K7QF]', 'Ma… (bot)')
     """
     if width(text) <= columns:
         return text
-    head, bracket, tail = text.rpartition(" [")
+    head, bracket, tail = text.rpartition(" (" if text.endswith(BOT_MARKS) else " [")
     tail = bracket + tail
-    tail = tail if tail.endswith("]") and width(tail) + 2 <= columns else ""
+    tail = tail if tail.endswith((*BOT_MARKS, "]")) and width(tail) + 2 <= columns else ""
     room = columns - width(tail) - 1
     taken = 0
     for place, character in enumerate(head if tail else text):

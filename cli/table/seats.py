@@ -60,10 +60,7 @@ def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") 
     is_turn = seat == state.turn and board.over is None
     you = " (you)" if seat == board.me else ""
     room = area.width - 4 - is_turn - (width(right) + 1 if right else 0) - len(you)
-    told = board.seating.names[seat]
-    if right.startswith(_BOT):
-        told = _unmarked(told)
-    name = f"{canvas.theme.mark(seat)} {cut(told, room)}{you}"
+    name = f"{canvas.theme.mark(seat)} {cut(board.seating.names[seat], room)}{you}"
     if is_turn:
         canvas.fill(x, y, area.width, 1, role)
         canvas.put(x, y, f"▶ {name}", bold=True)
@@ -75,9 +72,11 @@ def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") 
 
 
 def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
-    """Return a player's tag: bot, pledge and stake. The reader, who has no note, also gets lasting effects."""
+    """Return a player's tag: pledge, stake, and bot unless the name says so. The reader, who has no note, also gets
+    lasting effects."""
     state = board.begun
-    parts = [_BOT] if seat < len(board.players) and is_marked_as_bot(board.players[seat].name) else []
+    is_bot = seat < len(board.players) and is_marked_as_bot(board.players[seat].name)
+    parts = [_BOT] if is_bot and not is_marked_as_bot(board.seating.names[seat]) else []
     if state.motes is not None and seat == board.me:
         lasting = [each.mark for each in state.motes.lasting if each.seat == seat]
         parts, is_short = parts + lasting, is_short or bool(lasting)
@@ -87,11 +86,6 @@ def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
     if state.wagers:
         parts.append(f"{state.wagers[seat].bet:,}c")
     return (" " if is_short else "  ").join(parts)
-
-
-def _unmarked(name: str) -> str:
-    """Return a name without the mark of a bot, which a plate shows as a tag."""
-    return name.rpartition(" (")[0] if is_marked_as_bot(name) else name
 
 
 def clock(seconds: int) -> str:
@@ -227,7 +221,7 @@ def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) ->
     is_turn = seat == state.turn and board.over is None
     left = str(state.dice[seat])
     dice = left if seat in state.live else f"{left} out" if state.dice[seat] and columns >= 12 else "out"
-    told = _unmarked(board.seating.names[seat])
+    told = board.seating.names[seat]
     name = cut(told, max(columns - len(dice) - 4, 0))
     mark = canvas.theme.mark(seat)
     if columns < 8:

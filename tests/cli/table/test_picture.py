@@ -545,6 +545,16 @@ def test_names_are_cut_before_what_tells_them_apart() -> None:
     assert re.findall(r"(\w+…) \[(\d)ZYM\] +5", plates) == [("Maxim…", "1"), ("maxi…", "2")]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 18), (40, 12)])
+@pytest.mark.parametrize(
+    "names", [("Ada", "Ben (Ada's bot)", "Ben", "Ben (Eve's bot)"), ("Ada", "Theodor (bot)", "Theodor", "Cleo")]
+)
+def test_a_bot_is_told_from_a_person_with_its_name(names: tuple[str, ...], size: tuple[int, int]) -> None:
+    plates = drawn(table("3x5", names=names), WAITING, size).split("\n")[1]
+    shown = re.findall(r"[▲■◆] (\S.*?)(?:  | \d|$)", plates)
+    assert len(shown) == len({*shown}) == 3, plates
+
+
 @given(
     st.text("五 ab\u0301[]שK", max_size=30) | st.builds("{} [{}]".format, st.text("五a"), st.text("五a", max_size=6)),
     st.integers(0, 20),
