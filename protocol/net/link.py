@@ -152,6 +152,8 @@ class Link:
         self._on_closed: Callable[[Link], None] | None = None
         self._channel: Channel | None = None
         self._closed = asyncio.Event()
+        self._outcome = ""
+        """How the connection ended."""
         self._timer: asyncio.TimerHandle | None = None
         self._splitter = FrameSplitter(limits.frame_before_welcome)
         self._outgoing: list[bytes] = []
@@ -271,13 +273,19 @@ class Link:
             self._deliver()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Notify the handler of the end, unless that has been done."""
-        if self._handler is not None and not self._is_over:
+        """Note that the connection is gone. Frames that arrived before its end are still delivered."""
+        self._channel = None
+        self._outcome = _how_it_ended(exc)
+        if not self._is_throttled or not self.is_up:
+            self._gone()
+
+    def _gone(self) -> None:
+        """Notify the handler of the end, unless that has been done, and give up the link's place."""
+        if self.is_up:
             self._is_over = True
             self._stop_watching()
-            self._handler.link_down(self, _how_it_ended(exc))
+            cast(LinkHandler, self._handler).link_down(self, self._outcome)
         self._is_over = True
-        self._channel = None
         self._closed.set()
         if self._on_closed is not None:
             self._on_closed(self)
@@ -328,7 +336,8 @@ class Link:
         """Pause reading; 0 seconds is one pass of the event loop. TCP holds the peer back, so no data are lost."""
         if not self._is_throttled:
             self._is_throttled = True
-            self._connected().pause_reading()
+            if self._channel is not None:
+                self._channel.pause_reading()
         self._frame_began = None
         self._loop.call_later(seconds, self._go_on)
 
@@ -338,8 +347,12 @@ class Link:
         self._last_arrival = self._loop.time()  # reading was paused, so this was no silence of the peer
         self._is_throttled = False
         self._deliver()
-        if not self._is_throttled and not self._is_over:
-            self._connected().resume_reading()
+        if self._is_throttled or self._is_over:
+            return
+        if self._channel is not None:
+            self._channel.resume_reading()
+        else:
+            self._gone()
 
     # Sending
 
@@ -348,11 +361,11 @@ class Link:
             self._loop.call_soon(self.flush)
 
     def _queue(self, frame: bytes) -> None:
-        if not self.is_up:
+        if not self.is_up or self._channel is None:
             return
         self._outgoing += (frame_header(frame), frame)
         self._queued += LENGTH_BYTES + len(frame)
-        if self._queued + self._connected().get_write_buffer_size() > self._limits.outgoing_queue:
+        if self._queued + self._channel.get_write_buffer_size() > self._limits.outgoing_queue:
             self.drop("the other program does not read fast enough")
 
     def flush(self) -> None:
@@ -411,6 +424,8 @@ class Link:
                 self.flush()
                 self._channel.close()
         cast(LinkHandler, self._handler).link_down(self, reason)
+        if self._channel is None and not self._closed.is_set():
+            self._gone()
 
     def _connected(self) -> Channel:
         assert self._channel is not None, "a link that is up has its channel"

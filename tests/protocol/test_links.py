@@ -57,6 +57,37 @@ async def test_messages_sent_before_closing_arrive_and_both_sides_hear_of_the_en
     assert not link.is_up
 
 
+async def test_a_burst_before_closing_arrives_whole_though_the_connection_ends_in_its_middle(opens: Opener) -> None:
+    table = await opens()
+    link = await table.dial(Recorder())
+    burst = [b"%d" % number for number in range(3 * FRAMES_AT_ONCE)]
+    for message in burst:
+        link.send(message)
+    link.close()
+    await table.recorder.until(lambda: bool(table.recorder.ends))
+    assert table.recorder.frames == burst
+    assert table.recorder.reasons == ["the other program ended the connection"]
+    await table.recorder.links[0].wait_closed()
+
+
+async def test_a_link_whose_connection_is_gone_gives_up_its_place_when_it_is_dropped(opens: Opener) -> None:
+    """It is still delivering at the peer's rate."""
+    table = await opens(Limits(paces_own_machine=True))
+    link = await table.dial(Recorder())
+    for _ in range(BURST + 50):
+        link.send(b"flood")
+    link.close()
+    await table.recorder.until(lambda: bool(table.recorder.links))
+    (host_link,) = table.recorder.links
+    await table.recorder.until(lambda: not host_link.is_connected)
+    assert host_link.is_up
+    host_link.send(b"nobody reads this")
+    host_link.drop("that is enough")
+    await host_link.wait_closed()
+    assert table.recorder.reasons == ["that is enough"]
+    assert len(table.recorder.frames) < BURST + 50
+
+
 async def test_messages_sent_before_closing_arrive_though_much_from_the_peer_is_unread(opens: Opener) -> None:
     table = await opens(Limits(own_machine_rate=5, burst=5, handshake=2))
     talker = Recorder()
