@@ -106,6 +106,8 @@ class PlayerSession(Session):
         self._missed: set[bytes] = set()
         """The identities of players who had no link when the match was claimed, and have not dialled since."""
         self._is_retired = is_given_up
+        self._is_shown = match.is_formed and not is_given_up
+        """Whether spectators are sent what this node learns. They could do nothing with it before PROPOSE."""
         self._awaited: tuple[PlayerInfo, ...] | None = None
         """The players reported missing; None while none are reported."""
         self._refused_by: set[bytes] = set()
@@ -278,6 +280,13 @@ class PlayerSession(Session):
         else:
             self._audience.answer(author - self.match.history.roster_size, frame)
 
+    def show(self) -> None:
+        """Show the match to the spectators of its table: all messages so far, and from now on those that are new."""
+        self._is_shown = True
+        self._audience.post(Propose(self.match.history.genesis_data))
+        for signed in self.match.replica.shown(0):
+            self._audience.post(Carried(*signed.wire))
+
     def greet_spectator(self, identity: bytes) -> None:
         """Show a spectator the match, and which players this node cannot reach."""
         self._runtime.post(identity, Propose(self.match.history.genesis_data))
@@ -286,7 +295,7 @@ class PlayerSession(Session):
 
     @property
     def spectators(self) -> tuple[bytes, ...]:
-        return self._audience.watching(self._table)
+        return self._audience.watching(self._table) if self._is_shown else ()
 
     @property
     def _table(self) -> bytes:
@@ -547,7 +556,7 @@ class Proposals:
             self._runtime.loop.call_later(limits.BOUND, self.stop_dialling, playing)
         else:
             self.session = playing
-            self._audience.post(Propose(playing.match.history.genesis_data))
+            playing.show()
             self._tell_formed()
 
     # Leaving

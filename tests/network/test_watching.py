@@ -154,6 +154,23 @@ async def test_a_spectator_from_the_start_sees_everything_and_no_hand_too_early(
     assert not watching.told(Misbehaved)
 
 
+async def test_a_spectator_of_the_lobby_that_asks_for_nothing_has_the_whole_match(people: Company) -> None:
+    """Its program may have been stopped until all players had left."""
+    (host,), opened = await people.table(2, "A", IMPATIENT, TINY)
+    async with strangers.Stranger.comes((HOST, host.node.port), HOST) as stranger:
+        await stranger.say(Hello(0, WatchAim(b"", "")))
+        await host.until(Watching)
+        await people.join(opened.join_line, "B")
+        await host.until(MatchResult)
+        match = views.playing(host).match
+        await host.node.close()
+        heard = [frame for frame in await heard_by(stranger) if isinstance(frame, Propose | Carried)]
+    proposed, *carried = heard
+    assert proposed == Propose(match.history.genesis_data)
+    assert not any(isinstance(frame, Propose) for frame in carried)
+    assert {frame.data for frame in carried} == {signed.data for signed in match.replica.shown(0)}  # type: ignore[union-attr]
+
+
 async def test_host_and_players_are_told_who_watches_by_the_names_they_know(people: Company) -> None:
     (host,), opened = await people.table(2, "A")
     known = await watcher(people, opened.join_line, "W")
