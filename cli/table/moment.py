@@ -308,7 +308,7 @@ def useful_keys(
         return [*found[: MOST_KEYS - 1], ("?", "help")]
 
     if board.over is not None:
-        return those(("again", ""), ("say", ""), ("PgUp", "talk so far"), ("players", ""), ("quit", ""))
+        return those(("again", ""), ("quit", ""), ("say", ""), ("PgUp", "talk so far"), ("players", ""))
     if board.claimed is not None:
         return those(("again", ""), ("quit", ""))
     if board.turn is not None and (moves or is_stake(board.turn.view) or not is_shown(board)):

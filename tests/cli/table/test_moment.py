@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -489,6 +490,16 @@ def test_the_end_of_a_match_asks_no_more_once_the_reader_waits_for_the_next() ->
     assert ("PgUp", "talk so far") in useful_keys(
         made.board, "", (), ("again", "quit"), hosts=False, with_odds=False, is_behind=False
     )
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_both_answers_to_again_are_among_the_keys_at_each_width(columns: int) -> None:
+    made = sample("1x2", names=("Ada", "Ben"))
+    made.board.take(MatchResult("ab" * 32, ((1,), (0,)), made.players, Path("friday.p2pdice")))
+    words = ("say", "quit", "again", "rules", "players")
+    keys = useful_keys(made.board, "", (), words, hosts=True, with_odds=False, is_behind=False)
+    drawn = picture(made.board, Scene(keys=keys), columns, 24, Theme()).text()
+    assert re.search(r"^ *again +quit ", drawn, re.MULTILINE), drawn
 
 
 def test_a_stake_that_is_sealed_is_seen_on_the_plate() -> None:
