@@ -189,6 +189,9 @@ third and later ones: by a message signed after them, or by a vote that names th
 other players may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
+ROUNDS_OF_A_LENGTH: Final = 8
+"""Voting rounds on one root after which rounds without a decision take one patience longer: some 300 rounds in the
+first day of a standstill instead of 5,760."""
 VOTE_ROUNDS_LATER: Final = 2
 """Latest voting rounds above the current one whose votes are kept per author and kind. Voters who are ahead are in the
 last voting round that a majority has closed, or in the next."""

@@ -221,6 +221,14 @@ class Timeouts:
         """The length of a voting round in seconds."""
         return float(self._patience.automatic)
 
+    def standing(self, number: int) -> float:
+        """Return for how many seconds a CLOSE without a value of this round must have stood before it is signed.
+
+        It grows with the round, as Tendermint's timeouts do. All votes of past rounds are kept, and a match may stand
+        still for days because somebody is gone without whom nobody can decide.
+        """
+        return self.round_seconds * (1 + number // limits.ROUNDS_OF_A_LENGTH)
+
     def due(self, missing: Collection[int], out: Collection[int]) -> float:
         """Return when patience with all missing players is over; infinity for never.
 
@@ -312,7 +320,7 @@ class Voter:
             return None
         if self._nil is None or self._nil[:2] != (vote.root_tip, vote.round):
             self._nil = vote.root_tip, vote.round, now
-        return vote if self._wait_until(self._nil[2] + self._timeouts.round_seconds, now) else None
+        return vote if self._wait_until(self._nil[2] + self._timeouts.standing(vote.round), now) else None
 
     def _wait_until(self, due: float, now: float) -> bool:
         """Return whether a time has come; if not, ask again then."""

@@ -86,3 +86,13 @@ def test_of_the_hurried_nobody_waits_longer_than_others_need_to_show_what_they_h
     clock.open_step(b"two", is_choice=True, now=20.0, hurried={2})
     assert clock.due((2,), NOBODY) == 20 + limits.RELAY
     assert clock.due((1,), NOBODY) == 20 + PATIENCE.human
+
+
+def test_a_standstill_of_a_day_has_some_hundred_voting_rounds() -> None:
+    """Nobody can decide without the last player in the game, whose laptop may be closed until the next day."""
+    clock = Timeouts(PATIENCE)
+    lengths = [clock.standing(number) for number in range(400)]
+    assert lengths[: limits.ROUNDS_OF_A_LENGTH] == [PATIENCE.automatic] * limits.ROUNDS_OF_A_LENGTH
+    assert lengths == sorted(lengths)
+    assert sum(lengths[:300]) > 24 * 3600 - 60
+    assert max(lengths[:300]) <= 600

@@ -445,12 +445,15 @@ class Simulation:
         slow = self.plan.think * 20 + self.plan.usual_latency * 100
         if self.plan.core:
             slow += 5 * PATIENCE  # a sleeper may miss the same moment several times
-        if not self._has_majority():
+        if not self._has_quorum():
             return slow + PATIENCE
         return slow + PATIENCE + 2 * self.plan.patience.human + 8 * self.plan.patience.automatic
 
-    def _has_majority(self) -> bool:
-        """Tell whether more than half of the base are honest, still in the match and not gone for good."""
+    def _has_quorum(self) -> bool:
+        """Tell whether enough for any decision are honest, still in the match and not gone for good.
+
+        A decision takes more than half of the base and half of those in the game. A LOCK puts nobody out of it.
+        """
         present = {
             machine.author for machine in self.honest() if not (machine.process.is_gone or machine.is_called_off)
         }
@@ -461,7 +464,8 @@ class Simulation:
         newest = history.position
         resigned = {author for author, signed in history.held.items() if signed.message.kind is Kind.RESIGN}
         staying = present.intersection(newest.base).difference(newest.left, resigned, self.checks.evicted)
-        return 2 * len(staying) > len(newest.base)
+        live = set(newest.live) if newest.kind is Kind.LOCK else set()
+        return 2 * len(staying) > len(newest.base) and 2 * len(staying & live) >= len(live)
 
     def _may_stop(self) -> bool:
         """Tell whether the match may need a vote to go on. A player who has voted signs no LOCK after that root."""
@@ -497,7 +501,7 @@ class Simulation:
         ):
             # A node that was restarted meanwhile signs nothing before others have shown it what it had signed.
             figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on
-        elif self._may_stop() and not self._has_majority():
+        elif self._may_stop() and not self._has_quorum():
             figures.suspended += 1
         else:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}

@@ -126,6 +126,15 @@ def test_one_thing_that_never_works_stops_nobody_else_for_ever(core: str) -> Non
     assert world.figures.finished == 1
 
 
+def test_without_the_last_player_in_the_game_a_match_stands_still_in_ever_longer_rounds() -> None:
+    """It is gone for good before it has signed the last LOCK, and the two others are out of the game."""
+    world = run(draw(11_499))
+    assert world.figures.suspended == 1
+    rounds = [machine.match.replica.ballot.round for machine in world.honest() if machine.match is not None]
+    assert len(rounds) == 2
+    assert max(rounds) < 40
+
+
 @pytest.mark.parametrize(("seed", "after"), [(1, 280), (2, 300), (0, 250)])
 def test_a_world_stops_when_only_players_who_are_away_hold_what_backups_lost(seed: int, after: int) -> None:
     """If it went on, a node of the first world would sign two MOVEs, and players of the others would come to two ends,
