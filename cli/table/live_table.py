@@ -21,12 +21,14 @@ from cli.table.board import Told
 from cli.table.scene import Talk, WatchStrip
 from cli.table.table import Face, Table
 from cli.text.narrate import event_line, narrate
+from cli.text.rounds import Round, fold
 from cli.text.seating import Seating, UnknownPlayerError, display_names, find_seat
 from protocol.crypto.words import fingerprint_words
 from protocol.errors import NodeError
 from protocol.events import (
     Claimed,
     Continued,
+    Happened,
     LobbyChanged,
     MatchResult,
     MatchStarted,
@@ -133,6 +135,8 @@ class LiveTable(Table):
                 if not event.resumed:  # everybody is here, so any loss dates from an earlier match
                     self._since.clear()
                 self.pace.longest = self.longest_lag()
+                if event.resumed:
+                    self.board.rounds = self._rounds_before(event)
             case MatchResult() if self._began is not None:
                 self.minutes = max(round((time.monotonic() - self._began) / 60), 1)
             case PeerLost():
@@ -146,6 +150,16 @@ class LiveTable(Table):
                 self._since = {lost: since for lost, since in self._since.items() if lost in self.board.away}
             case Said() if self._names_me(event):
                 self.face.ring("name")
+
+    def _rounds_before(self, started: MatchStarted) -> tuple[Round, ...]:
+        """Return the rounds up to the state in which this program came to the match."""
+        rounds: tuple[Round, ...] = ()
+        for position in self._node.match.history.walk(0) if self._node.match is not None else ():
+            for event, state in position.happened:
+                rounds = fold(rounds, Happened(event, state))
+            if position.state == started.state:
+                return rounds
+        return self.board.rounds  # the history has changed meanwhile, which is reported next
 
     def _names_me(self, event: Said) -> bool:
         mine = next((player.name.casefold() for player in self.board.players if player.is_me), "")
@@ -207,11 +221,19 @@ class LiveTable(Table):
     def clock(self) -> Clock | None:
         """Return the awaited players and the time left to them.
 
-        None if no clock is running or the table lags behind the match. Also None if time is up but too few others
-        remain to go on: the match then just waits.
+        None if no clock is running, no time is left, or the table lags behind the match. Also None if the reader has
+        to choose but was away: this program then knows only how long the others will wait at least.
         """
         clock = self._node.clock() if self.board.match and not self.pace.is_holding else None
-        return clock if clock is not None and (clock.seconds or clock.goes_on) else None
+        return clock if clock is not None and clock.seconds and not self._is_lower_bound(clock) else None
+
+    def _is_lower_bound(self, clock: Clock) -> bool:
+        """Return whether a clock shows less than this program's own patience, since the others began to wait before."""
+        match = self._node.match
+        if match is None or not any(player.is_me for player in clock.awaited):
+            return False
+        due = match.waiting.timeouts.due(match.history.missing(), match.history.position.out)
+        return clock.seconds < due - asyncio.get_running_loop().time()
 
     def progress(self) -> Progress | None:
         match = self._node.match

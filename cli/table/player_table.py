@@ -16,6 +16,7 @@ from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
 from cli.table.canvas import broken
+from cli.table.evening import wins_before
 from cli.table.face import HOST
 from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
@@ -208,10 +209,13 @@ class PlayerTable(LiveTable):
                 self.face.ring()
             case PeerBack():
                 self._closed.pop(_key(event.player), None)
-            case Continued() | MatchStarted():
+            case Continued():
                 self._closed.clear()
             case AwaitingHost() if self._returning is not None and self._host_who_left(event) is not None:
                 self._returning.cancel()
+
+        if isinstance(event, MatchStarted) and event.my_seat is not None and not self._had_match:
+            self.wins = wins_before(Home(self._settings.home), event.match_id)
 
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, AwaitingHost) and (host := self._host_who_left(event)) is not None:

@@ -63,7 +63,7 @@ def table() -> tuple[PlayerTable, list[str]]:
     """Return the table of somebody who has a way back, and what is said there."""
     paper = Paper(is_interactive=True)
     genesis = SimpleNamespace(patience=Patience())
-    match = SimpleNamespace(info=(ADA, BEN), history=SimpleNamespace(genesis=genesis))
+    match = SimpleNamespace(info=(ADA, BEN), history=SimpleNamespace(genesis=genesis, walk=lambda _: ()))
     node = cast("Any", SimpleNamespace(match=match))
 
     async def again(_wish: str) -> None:
@@ -196,7 +196,10 @@ def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None
     paper = Paper(is_interactive=True)
     genesis = SimpleNamespace(patience=Patience())
     match = SimpleNamespace(
-        info=(ADA, BEN), history=SimpleNamespace(genesis=genesis), is_ended=False, id=bytes.fromhex(STARTED.match_id)
+        info=(ADA, BEN),
+        history=SimpleNamespace(genesis=genesis, walk=lambda _: ()),
+        is_ended=False,
+        id=bytes.fromhex(STARTED.match_id),
     )
     node = cast("Any", SimpleNamespace(match=match))
     watching = SpectatorTable(node, Settings(Path("home")), Showing(), "Friday")

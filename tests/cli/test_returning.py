@@ -1,0 +1,182 @@
+"""Tables of players who come back to a match, and of spectators who come late: they show what was before, or nothing.
+
+The nodes are real ones, in a room whose time jumps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from random import Random
+
+import pytest
+
+from cli.settings import Settings
+from cli.table.evening import PAUSE, count_wins
+from cli.table.live_table import LiveTable, SpectatorTable
+from cli.table.showing import Showing
+from p2pdice.moves import Bid
+from p2pdice.players import OddsPlayer
+from p2pdice.rulesets import PRESETS
+from protocol.crypto.keys import fingerprint
+from protocol.errors import NodeError
+from protocol.events import Happened, MatchResult, MatchStarted, YourTurn
+from protocol.match.lobby import TableSettings
+from protocol.storage.store import StoredMatch
+from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience
+from tests.cli.paper import Paper, on_paper
+from tests.network.test_forming import in_room
+from tests.network.test_waiting import AUTOMATIC, in_turn, seconds
+from tests.owners import decide, make
+from tests.simulation.room import Person, Room, until
+from tests.simulation.small_forming import line
+
+SHORT = PRESETS["classic"].with_options({"dice": "2"})
+
+
+async def play(people: Sequence[Person], is_enough: Callable[[], object]) -> None:
+    """Let people answer their turns until it is enough."""
+    answered: set[tuple[str, int]] = set()
+    bots = {person.name: OddsPlayer(Random(person.name)) for person in people}
+    while not is_enough():
+        for person in people:
+            for turn in person.told(YourTurn)[-1:]:
+                if (person.name, turn.token) not in answered and not is_enough():
+                    answered.add((person.name, turn.token))
+                    with suppress(NodeError):
+                        make(person.node, decide(bots[person.name], turn.view), turn.token)
+        await asyncio.sleep(0.05)
+
+
+def round_of(person: Person) -> int:
+    return person.told(Happened)[-1].state.round
+
+
+def player_table(person: Person) -> LiveTable:
+    """Return the table of a player who has seen all events of the program."""
+    table, _ = on_paper(person.node, home=person.node.home.path)
+    for event in person.events:
+        table.take(event)
+    return table
+
+
+@in_room
+async def test_the_rounds_before_a_return_are_part_of_the_match(room: Room) -> None:
+    ada, ben, cleo = await in_turn(room, 3, SHORT)
+    await play((ada, ben, cleo), lambda: round_of(ada) == 3 and ada.told(Happened)[-1].state.bids)
+    await ada.die()
+    ada.events.clear()
+    await ada.begin()
+    await ada.node.resume()
+    eve = await room.sit("Eve")
+    await eve.node.watch(line(room, ben.key, ben.node.identity.fingerprint))
+    await until(lambda: ada.told(MatchStarted) and eve.told(MatchStarted))
+    assert [person.told(MatchStarted)[0].resumed for person in (ada, eve)] == [True, True]
+    await play((ada, ben, cleo), lambda: all(person.told(MatchResult) for person in (ada, ben, cleo, eve)))
+    watched = SpectatorTable(eve.node, Settings(eve.node.home.path), Showing(), "")
+    watched.face = Paper(is_interactive=False)
+    for event in eve.events:
+        watched.take(event)
+    boards = [player_table(person).board for person in (ben, ada)] + [watched.board]
+    assert len(boards[0].rounds) >= 3
+    assert boards[1].rounds == boards[0].rounds
+    assert boards[2].rounds == boards[0].rounds
+
+
+# The score
+
+
+@in_room
+async def test_matches_before_a_return_count_in_the_score_of_the_evening(room: Room) -> None:
+    host, guest = await room.sit("Host"), await room.sit("Ada")
+    won: list[str] = []
+    for _ in range(3):
+        await host.node.host(TableSettings("Friday", SHORT, 2))
+        way = line(room, host.key, host.node.identity.fingerprint)
+        await (guest.node.rejoin() if won else guest.node.join(way))
+        if len(won) == 2:  # in the last match
+            await until(lambda: host.told(YourTurn) or guest.told(YourTurn))
+            await guest.die()
+            guest.events.clear()
+            await guest.begin()
+            await guest.node.resume()
+        await play((host, guest), lambda: host.told(MatchResult) and guest.told(MatchResult))
+        (over,) = host.told(MatchResult)
+        won += [over.players[seat].fingerprint for seat in over.places[0]]
+        if len(won) < 3:
+            host.events.clear()
+            guest.events.clear()
+    assert player_table(guest).wins == {each: won.count(each) for each in won}
+
+
+ME, ADA, BEN = range(3)
+DAY = 24 * 3600
+
+
+def match(number: int, begun: int, winner: int | None, *players: int) -> StoredMatch:
+    """Return a stored match between owners of keys with these numbers."""
+    joins = [Join(bytes(16), bytes([each]) * 32, bytes(32), "Somebody", (), bytes(32), "redeemed") for each in players]
+    roster = tuple(JoinRecord(join.encoded(), b"", b"", join) for join in joins)
+    data = Genesis(bytes(16), SHORT, Patience(), roster).encoded()
+    winners = () if winner is None else (players.index(winner),)
+    return StoredMatch(bytes([number]), data, b"", True, begun, bool(winners), 0, winners=winners, number=number)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "wins"),
+    [
+        ([], {}),
+        ([match(1, 0, ME, ME, ADA), match(2, PAUSE, ADA, ME, ADA)], {ME: 1, ADA: 1}),
+        ([match(1, 0, ME, ME, ADA), match(2, PAUSE, None, ME, ADA)], {ME: 1}),
+        ([match(1, 0, BEN, ME, ADA, BEN), match(2, PAUSE, ME, ME, ADA)], {BEN: 1, ME: 1}),
+        ([match(1, 0, ME, ME, ADA), match(2, PAUSE, ME, ME, BEN)], {}),
+        ([match(1, -1, ME, ME, ADA), match(2, PAUSE, ME, ME, ADA)], {ME: 1}),
+        ([match(1, DAY, ME, ME, ADA), match(2, DAY, ME, ME, ADA)], {ME: 2}),
+    ],
+    ids=["none", "two", "one without an end", "somebody left", "others", "the evening before", "a clock set back"],
+)
+def test_an_evening_goes_back_as_long_as_somebody_stays(earlier: list[StoredMatch], wins: dict[int, int]) -> None:
+    later = [match(3, 2 * PAUSE, None, ME, ADA), match(4, 2 * PAUSE, ME, ME, ADA)]
+    found = count_wins([*later, *earlier], later[0].match)
+    assert found == {fingerprint(bytes([each]) * 32): number for each, number in wins.items()}
+
+
+# The clock
+
+
+@in_room
+async def test_who_comes_back_on_their_turn_is_shown_no_time_that_only_the_others_know(room: Room) -> None:
+    ada, ben, cleo = await in_turn(room, 3)
+    await asyncio.sleep(5)
+    await ada.die()
+    ada.events.clear()
+    await ada.begin()
+    await ada.node.resume()
+    await until(lambda: ada.told(YourTurn))
+    table = player_table(ada)
+    for _ in range(2):
+        assert table.clock() is None
+        assert seconds(ben) > 20
+        await asyncio.sleep(AUTOMATIC)
+    ada.node.play(Bid(1, 2), ada.told(YourTurn)[-1].token)
+    await until(lambda: ben.told(YourTurn) or cleo.told(YourTurn))
+    clock = table.clock()
+    assert clock is not None
+    assert clock.seconds > 50
+
+
+@in_room
+async def test_a_player_whose_network_was_lost_is_shown_no_such_time_either(room: Room) -> None:
+    ada, ben, cleo = await in_turn(room, 3)
+    table = player_table(ada)
+    await asyncio.sleep(40)
+    assert table.clock() is not None
+    for other in (ben, cleo):
+        room.cut(ada.key, other.key)
+    await asyncio.sleep(3)
+    assert table.clock() is None
+    for other in (ben, cleo):
+        room.mend(ada.key, other.key)
+    await until(lambda: ada.node.clock() is not None)
+    assert table.clock() is None
