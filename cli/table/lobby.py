@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, command_line, counted, escape, listing, number, numbered, qr_code, sentence, shown_path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cli.table.canvas import Canvas
     from cli.table.scene import Scene
     from p2pdice.state import State
-    from protocol.events import PlayerInfo
+    from protocol.events import MatchResult, PlayerInfo
 
 _SIDE: Final = 110
 """Minimum columns for the rules to be beside the seats."""
@@ -341,18 +341,23 @@ def _podium(canvas: Canvas, board: Board, area: Area, placed: Sequence[tuple[int
     """Draw the first players on steps, which are higher for better places."""
     assert board.over is not None
     x, y, columns, rows = area
-    told = [f"{names[seat]}{' (you)' * board.over.players[seat].is_me}" for _, seat in placed]
+    told = [f"{names[seat]}{_you(board.over, seat)}" for _, seat in placed]
     across = min(max(18, *(width(each) + 5 for each in told)), (columns - 2) // max(len(placed), 1))
     left = x + (columns - across * len(placed)) // 2
     for step, (place, seat) in enumerate(placed):
         high = max(rows - place, 1)
         start, top = left + step * across + 1, y + rows - high
-        you = " (you)" * board.over.players[seat].is_me
-        name = f"{canvas.theme.mark(seat)} {cut(names[seat], across - 5 - len(you))}{you}"
+        you = _you(board.over, seat)
+        name = f"{canvas.theme.mark(seat)} {cut(names[seat], across - 3 - len(you))}{you}"
         ground = f"seat{seat}" if place == 1 else f"dim-seat{seat}"
         canvas.fill(start, top, across - 3, high, ground)
-        canvas.centre(start, top - 1, across - 3, name, f"seat{seat}", bold=True)
+        canvas.centre(start - 1, top - 1, across - 1, name, f"seat{seat}", bold=True)
         canvas.centre(start, y + rows - 1, across - 3, str(place), bold=True)
+
+
+def _you(over: MatchResult, seat: int) -> str:
+    """Return what follows the name of the player at a seat: a mark if it is the reader."""
+    return " (you)" * over.players[seat].is_me
 
 
 def _story(
@@ -361,27 +366,24 @@ def _story(
     """Return the rows below the podium (title, seat, name, text), where the recap begins, and those on the proof."""
     over = board.over
     assert over is not None
-    lines: list[_Line] = []
-    if rest:
-        others = ", ".join(f"{place}. {names[seat]}" for place, seat in rest)
-        lines += [("Then" if not row else " ", None, "", part) for row, part in enumerate(broken(others, columns - 15))]
     beside = 15 if columns + 2 >= _NARROW else 0  # a narrow card has no titles
+
+    def titled(title: str, text: str) -> Iterator[_Line]:
+        for row, part in enumerate(broken(text, columns - beside) if text else ()):
+            yield " " if row else title, None, "", part.strip()
+
     played = [counted(board.rounds[-1].number, "round")] if board.rounds else []
     played += [counted(scene.minutes, "minute")] if scene.minutes else []
     evening = [f"{scene.score}."] if scene.score else []
     evening += [sentence(", ".join(played))] if played else []
-    lines += [
-        (" " if row else "The evening" if scene.score else "The match", None, "", part.strip())
-        for row, part in enumerate(broken("  ".join(evening), columns - beside) if evening else ())
-    ]
     early = [f"{names[seat]} {why}" for seat, why in _exits(board)]
-    lines += [
-        ("Out early" if not row else " ", None, "", part)
-        for row, part in enumerate(broken(f"{listing(early)}.", columns - 15) if early else ())
+    gains = _gains(board.state) if board.state is not None else []
+    lines = [
+        *titled("Then", ", ".join(f"{place}. {names[seat]}{_you(over, seat)}" for place, seat in rest)),
+        *titled("The evening" if scene.score else "The match", "  ".join(evening)),
+        *titled("Out early", f"{listing(early)}." if early else ""),
+        *titled("Coins", "  ".join(f"{names[seat]} {gain}" for seat, gain in enumerate(gains) if gain)),
     ]
-    if board.state is not None and (gains := _gains(board.state)):
-        won = "  ".join(f"{names[seat]} {gain}" for seat, gain in enumerate(gains) if gain)
-        lines += [("Coins" if not row else " ", None, "", part) for row, part in enumerate(broken(won, columns - 15))]
     if board.state is not None and board.state.motes is not None and board.state.motes.soul is not None:
         lines.append(("Twin Soul", None, "", f"{board.state.motes.soul.name}."))
     signed = confirmation(over, has_leavers=board.has_leavers)
@@ -393,7 +395,7 @@ def _story(
     told = board.recap
     first = len(lines)
     for row in told:
-        text, *more = broken(row.text, max(columns - 17 - width(row.who), columns // 2))
+        text, *more = broken(row.text, max(columns - beside - 2 - width(row.who), columns // 2))
         lines += [(row.title, row.seat, row.who, text), *((" ", None, "", part.strip()) for part in more)]
     return lines, first, kept
 

@@ -311,6 +311,15 @@ def test_no_name_is_cut_beside_free_space(size: tuple[int, int]) -> None:
     for name in names:
         assert name in shown
         assert f" {name}" in drawn(board, size)
+    assert "▲ Ben (Ada's bot)" in drawn(finished(names=(*names[:2], "Cleo", "Dan")), size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_reader_is_marked_at_every_place_of_an_end_card(size: tuple[int, int]) -> None:
+    board = finished(names=("Ada", "Ben", "Cleo", "Dan", "Eve"))
+    assert board.over is not None
+    board.over = replace(board.over, places=((1,), (2,), (3,), (4,), (0,)))
+    assert "5. Ada (you)" in " ".join(drawn(board, size).split())
 
 
 def test_rules_with_stakes_have_the_name_that_the_history_gives_them() -> None:
