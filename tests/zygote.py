@@ -17,16 +17,20 @@ import runpy
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
-_PRELOADED: Final = ("cli.table.player_table", "nacl.bindings", "encodings.idna", "tomllib")
+_PRELOADED: Final = (
+    "cli.table.player_table", "cli.table.screen", "mnemonic", "nacl.bindings", "prompt_toolkit.input.vt100", "tomllib",
+    "encodings.idna", "encodings.utf_8_sig",
+)  # fmt: skip
 """Modules to import in addition to the commands, which import them only when needed."""
 _LARGEST: Final = 1 << 20
 """The most bytes of arguments and environment in a request."""
@@ -194,6 +198,25 @@ def _become(variables: dict[str, str], folder: str, streams: Sequence[int]) -> N
         setattr(sys, f"__{name}__", text)
 
 
+def _end(code: object) -> NoReturn:
+    """End this process as the interpreter does, but free no modules, which would copy all memory of the zygote.
+
+    :param code: the argument of sys.exit.
+    """
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as multiprocessing does before os._exit
+    atexit._run_exitfuncs()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            if not getattr(stream, "closed", False):
+                stream.flush()
+        except OSError:
+            code = 120
+    os._exit(code or 0)
+
+
 if __name__ == "__main__":
     commands = [f"cli.commands.{entry.module}" for entry in import_module("cli.front").COMMANDS.values()]
     for module in (*commands, *_PRELOADED):
@@ -201,7 +224,11 @@ if __name__ == "__main__":
     gc.freeze()
     way, what, *rest = _serve(socket.socket(fileno=int(sys.argv[1])))
     sys.argv = [way, *rest]
-    if way == "-m":
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-    else:
-        exec(what, {"__name__": "__main__"})
+    try:
+        if way == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            exec(what, {"__name__": "__main__"})
+    except SystemExit as end:
+        _end(end.code)
+    _end(None)
