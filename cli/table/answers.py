@@ -204,7 +204,7 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
     elif state.awaits is Expect.STAKES and not board.turn:
         parts.append(_stakes(board, state))
     if clock is not None:
-        parts.append(f"{time_left(round(clock.seconds))} left")
+        parts.append(f"{time_left(ceil(clock.seconds))} left")
     if is_waiting:
         parts.append("you wait for a seat")
     return f"[{'; '.join(parts)}]"
@@ -282,7 +282,8 @@ def absence_box(
     )
     claim = [Choice("c", "Leave it as claimed", claimed, "claim")] if can_claim else []
     choices = [Choice("w", f"Wait for {name}"), Choice("l", "Leave; resume another day", line="quit now"), *claim]
-    return Dialog(f"{name} is away", lines, choices, tone="warn")
+    title = f"{name} is away" if lost.fingerprint in board.away else f"Still waiting for {name}"
+    return Dialog(title, lines, choices, tone="warn")
 
 
 def newcomer_box(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> Dialog:

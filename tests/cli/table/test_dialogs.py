@@ -105,6 +105,7 @@ def test_a_box_does_not_say_that_all_of_a_larger_table_are_needed() -> None:
 
 def test_a_match_that_waits_says_why_and_what_a_claim_is() -> None:
     sample = table()
+    sample.board.take(PeerLost(sample.players[1]))
     dialog = answers.absence_box(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
     assert drawn(dialog, Area(1, 0, 66, 13)) == (
         """\
@@ -122,6 +123,13 @@ def test_a_match_that_waits_says_why_and_what_a_claim_is() -> None:
   │                                                              │
   ╰──────────────────────────────────────────────────────────────╯"""
     )
+
+
+def test_a_box_does_not_say_that_somebody_is_away_who_just_takes_long() -> None:
+    sample = table()
+    sample.board.take(Suspended(sample.players[1:2]))
+    dialog = answers.absence_box(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
+    assert dialog.title == "Still waiting for Ben"
 
 
 def silent(monkeypatch: pytest.MonkeyPatch, *, can_claim: bool = False) -> tuple[PlayerTable, Sample]:
