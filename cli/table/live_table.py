@@ -222,18 +222,18 @@ class LiveTable(Table):
         """Return the awaited players and the time left to them.
 
         None if no clock is running, no time is left, or the table lags behind the match. Also None if the reader has
-        to choose but was away: this program then knows only how long the others will wait at least.
+        to choose and was away meanwhile: this program does not know how long the others have been waiting.
         """
         clock = self._node.clock() if self.board.match and not self.pace.is_holding else None
-        return clock if clock is not None and clock.seconds and not self._is_lower_bound(clock) else None
+        return clock if clock is not None and clock.seconds and not self._was_away(clock) else None
 
-    def _is_lower_bound(self, clock: Clock) -> bool:
-        """Return whether a clock shows less than this program's own patience, since the others began to wait before."""
+    def _was_away(self, clock: Clock) -> bool:
+        """Return whether the reader is awaited, and the clock has not simply run since the open step began."""
         match = self._node.match
         if match is None or not any(player.is_me for player in clock.awaited):
             return False
-        due = match.waiting.timeouts.due(match.history.missing(), match.history.position.out)
-        return clock.seconds < due - asyncio.get_running_loop().time()
+        passed = asyncio.get_running_loop().time() - match.waiting.timeouts.opened
+        return abs(clock.allowed - passed - clock.seconds) > 1
 
     def progress(self) -> Progress | None:
         match = self._node.match

@@ -50,6 +50,8 @@ from protocol.storage.home import home_around
 
 _ODDS: Final = ("Nobody is shown odds here.", "Everybody is shown odds here.", "")
 _TALK: Final = ("", "Spectators may talk.")
+_UNNAMED: Final = "a spectator"
+"""The name of each spectator for whom this home has none."""
 BOT_FAILED: Final = "BotFailed"
 BOT_FAULT: Final = "BotFault"
 BOT_DONE: Final = "BotDone"
@@ -117,7 +119,11 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             return "The host is being asked whether you may sit down."
         case node.Watching():
             verb = "is" if len(event.names) < 2 else "are"
-            return f"{capital(listing([escape(name) for name in event.names]) or 'nobody')} {verb} watching."
+            known = [escape(name) for name in event.names if name != _UNNAMED]
+            unnamed = len(event.names) - len(known)
+            others = (_UNNAMED if unnamed == 1 else counted(unnamed, "spectator")) if unnamed else ""
+            who = listing([*known, *filter(None, [others])]) if known else initial(others or "nobody")
+            return f"{who} {verb} watching."
         case node.TableClosed(code=RefuseCode.CLOSED):
             return f"The table is closed: {clause(escape(event.reason))}"
         case node.TableClosed():

@@ -219,6 +219,12 @@ def test_a_sentence_on_spectators_begins_with_a_capital() -> None:
     assert narrate(Watching(("ada",)), Seating()) == "ada is watching."
 
 
+def test_spectators_without_a_name_are_counted() -> None:
+    watching = Watching(("a spectator", "Eve", "a spectator"))
+    assert narrate(watching, Seating()) == "Eve and two spectators are watching."
+    assert narrate(Watching(("a spectator",) * 3), Seating()) == "Three spectators are watching."
+
+
 @pytest.mark.parametrize(
     ("state", "told"),
     [
