@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Final, TextIO
 
-from p2pdice.plurals import plural
+from p2pdice.plurals import NUMBERS, number, plural
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from protocol.errors import Parts
 
 FACE_SIGNS: Final = "⚀⚁⚂⚃⚄⚅"
-NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _MARKS: Final = 2
 """The most combining marks kept on one character: a stack of them would cover the lines around it."""
@@ -104,11 +103,6 @@ def can_show(text: str, stream: TextIO) -> bool:
 def hand(faces: Iterable[int | str]) -> str:
     """Return a hand such as ``1, 3, 3``; ``no dice`` if it is empty."""
     return ", ".join(map(str, faces)) or "no dice"
-
-
-def number(count: int) -> str:
-    """Return numbers up to ten in words, such as ``three``, and larger ones in digits, such as ``1,000``."""
-    return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
 
 
 def numbered(places: Sequence[Sequence[int]]) -> list[tuple[int, Sequence[int]]]:

@@ -14,6 +14,7 @@ from typing import Final
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event, Transition
 from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
+from p2pdice.plurals import number
 from p2pdice.state import NOBODY, Expect, PlacedBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
@@ -82,15 +83,16 @@ that raise the bid. ``either`` also forbids repeating a bid of the round, which 
 
 RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "standard": "more dice, or as many of a higher face",
-        "strict": "more of the same face, or as many of a higher one",
-        "reset-quantity": "more of the same face, or any number of a higher one",
+        "standard": "more dice, or {as_many} of a higher face",
+        "strict": "more {faces}, or {as_many} of a higher face",
+        "reset-quantity": "more {faces}, or any number of a higher face",
         "either": "more dice, or any number of a higher face, but no bid twice",
-        "half-ones": "more dice, or as many of a higher face, ones at half the number",
-        "double-ones": "more dice, or as many of a higher face, where ones count double",
+        "half-ones": "more dice, {as_many} of a higher face, or half as many ones",
+        "double-ones": "more dice, or {as_many} of a higher face, where ones count double",
     }
 )
-"""A description of the allowed raises, by value of the option ``raise``."""
+"""A description of the allowed raises, by value of the option ``raise``. The standing bid, ``three fives`` for example,
+fills in ``{faces}`` (``fives``) and ``{as_many}`` (``three``)."""
 
 _ANY: Final = (_from(1),) * len(FACES)
 
@@ -133,7 +135,7 @@ def faces(state: State) -> tuple[int, ...]:
 def exact_refused(state: State) -> str:
     """Return why exact may not be called on a standing bid, or an empty string if it may."""
     if state.ruleset.exact == "none":
-        return "these rules have no call of exact"
+        return f"{state.ruleset.name} has no exact" if state.ruleset.name else "these rules have no exact"
     if state.round > LAST_EXACT_ROUND:
         return f"exact may not be called after round {LAST_EXACT_ROUND}"
     return ""
@@ -234,10 +236,14 @@ def _refusal(state: State, move: Bid) -> str:
         if not bids:
             return f"{move} cannot open: a round is not opened on ones, bid twos to sixes"
         return f"{move} is not possible: this round was not opened on ones, so bid twos to sixes{or_call}"
-    standing = bids[-1]
-    allowed = raises(order(state), standing.quantity, standing.face)
-    lowest = {face: f"{allowed[face - 1].start}x{face}" for face in possible if allowed[face - 1]}
-    is_same_face = list(lowest) == [standing.face]
-    raised = f"more {FACE_NAMES[standing.face - 1]}" if is_same_face else RAISES_IN_WORDS[order(state)]
-    advice = f"bid {raised} (at least {', '.join(lowest.values())}){or_call}" if lowest else "no bid does, so call liar"
-    return f"{move} does not raise {standing.quantity}x{standing.face}: {advice}"
+    quantity, standing, _ = bids[-1]
+    allowed = raises(order(state), quantity, standing)
+    lowest = [face for face in possible if allowed[face - 1]]
+    if not lowest:
+        return "not a raise: no bid is left, so call liar"
+    lowest.sort(key=lambda face: (face - standing) % len(FACES))
+    name = FACE_NAMES[standing - 1]
+    rule = RAISES_IN_WORDS[order(state)].format(faces=name, as_many=number(quantity))
+    shown = lowest[:2] + [1] * ("ones" in order(state) and 1 in lowest[2:])
+    examples = ", ".join(f"{allowed[face - 1].start}x{face}" for face in shown)
+    return f"not a raise: bid {rule if lowest != [standing] else f'more {name}'}. Lowest: {examples}"

@@ -1,6 +1,15 @@
-"""The choice between singular and plural: ``1 coin``, ``+1 run ticket``, ``2 dice``."""
+"""Numbers in words (``three``), and the choice between singular and plural: ``1 coin``, ``2 dice``."""
 
 from __future__ import annotations
+
+from typing import Final
+
+NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def number(count: int) -> str:
+    """Return numbers up to ten in words, such as ``three``, and larger ones in digits, such as ``1,000``."""
+    return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
 
 
 def plural(count: float, noun: str, many: str = "") -> str:

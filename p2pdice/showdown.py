@@ -42,11 +42,11 @@ _lead_passed: Final = lru_cache(maxsize=128)(LeadPassed)
 def call(state: State, seat: int, move: Liar | Exact) -> Transition:
     bids, motes = state.bids, state.motes
     if not bids:
-        raise IllegalMove("there is no bid to call: open the round with one, as in 2x3 (two threes)")
+        raise IllegalMove("nothing to call yet. Start with a bid such as 2x3")
     standing = bids[-1]
     name: Call = "liar" if type(move) is Liar else "exact"
     if name == "exact" and (refused := exact_refused(state)):
-        raise IllegalMove(f"{refused}: raise the bid or call liar")
+        raise IllegalMove(f"{refused}: raise, or call liar")
     if motes is not None and motes.must_raise:
         raise IllegalMove("your accusation was void: raise the bid instead")
     challenge = Challenge(seat, name, ())

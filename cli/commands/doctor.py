@@ -24,10 +24,10 @@ from cli.commands.network import InterfaceOption, place_in
 from cli.exits import ExitCode, Failure
 from cli.front import JsonOption, application
 from cli.output import complain, say
-from cli.render import command_line, counted, listing, number, shown
+from cli.render import command_line, counted, listing, shown
 from cli.settings import Settings
 from cli.table.play import run
-from p2pdice.plurals import plural
+from p2pdice.plurals import number, plural
 from p2pdice.version import VERSION
 from protocol.crypto.keys import Identity, KeyFileError, WrongPassphraseError
 from protocol.errors import Parts

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cli.render import capital, faces, likely, number, percent
+from cli.render import capital, faces, likely, percent
 from cli.table import showdown
 from cli.table.answers import chance
 from cli.table.canvas import DIE_HEIGHT, DIE_WIDTH, Area, broken, cut, width
 from cli.table.seats import count_of_dice
 from cli.table.theme import heat
-from cli.text.narrate_game import WINDOWS, window
+from cli.text.narrate_game import WINDOWS, power_played, window
 from p2pdice import events as game
 from p2pdice.counting import at_least
 from p2pdice.moves import Bid, Power, Stake, Wager
-from p2pdice.plurals import plural
+from p2pdice.plurals import number, plural
 from p2pdice.powers import POWERS
 from p2pdice.stakes import bonus
 from p2pdice.state import Expect
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cli.table.board import Board
     from cli.table.canvas import Canvas, Size
     from cli.table.scene import Scene
-    from p2pdice.state import Mischief, PlacedBid, StackedEffect, State
+    from p2pdice.state import Mischief, PlacedBid, State
 
 EACH: Final = 2
 """The value of :attr:`~cli.table.board.Board.odds` if each person may choose to see the odds."""
@@ -497,14 +497,6 @@ def _phases(canvas: Canvas, now: str, x: int, y: int, columns: int) -> None:
         at = canvas.put(at, y, part, "counts" if is_now else "quiet", bold=bool(is_now))
 
 
-def _effect(board: Board, effect: StackedEffect) -> str:
-    """Return a sentence on a played power: ``Cleo plays Dark to destroy your Light``."""
-    die, by, target = effect
-    aim = board.seating.who(target) if isinstance(target, int) else board.seating.die(target, by)
-    played = board.seating.does(by, "plays", "play")
-    return f"{played} {board.seating.die(die, by)}{POWERS[die.mote].purpose.format(target=aim)}"
-
-
 def _buried(board: Board, motes: Mischief) -> list[_Buried]:
     """Return the dice in the graveyard, grouped by the player who sent them there."""
     legal = board.turn.view.legal if board.turn is not None else ()
@@ -550,7 +542,7 @@ def _windows(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: 
     """Draw the stack, with the next die to take effect first, and the graveyard, grouped by player."""
     x, y, columns, rows = area
     left, right = x + 3, x + (44 if columns >= _HALF else 3)
-    stack = [(effect.by, _effect(board, effect)) for effect in reversed(motes.stack)]
+    stack = [(effect.by, power_played(*effect, board.seating)) for effect in reversed(motes.stack)]
     is_beside = columns >= _HALF
     top = y + (rows >= 4) + 2 * (rows >= _TALL)
     end = y + rows
@@ -595,7 +587,7 @@ def _in_words(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried:
     x, y, columns, rows = area
     assert board.state is not None
     now = (window(board.state) or board.state.phase).capitalize()
-    said = f"{now}: {_effect(board, motes.stack[-1])}" if motes.stack else f"{now}."
+    said = f"{now}: {power_played(*motes.stack[-1], board.seating)}" if motes.stack else f"{now}."
     lines = broken(said, columns - 2)[:rows]
     for row, line in enumerate(lines):
         canvas.put(x + (columns >= 60), y + row, line, bold=True)

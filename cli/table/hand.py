@@ -13,7 +13,7 @@ from cli.table.canvas import DIE_HEIGHT, DIE_WIDTH, Area, cut, width
 from cli.table.scene import STILL, ReplayStrip, WatchStrip
 from cli.table.seats import count_of_dice, counts_for, plate, tag
 from cli.table.theme import heat
-from cli.text.narrate_game import WINDOWS, choosing
+from cli.text.narrate_game import WINDOWS, choosing, purpose
 from p2pdice.moves import Bid, Crown, Lose, Pass, Power, Side
 from p2pdice.powers import POWERS
 from p2pdice.state import Expect
@@ -268,8 +268,7 @@ def _offered(board: Board, scene: Scene, *, in_short: bool = False) -> Iterator[
             case Power() if not in_short:
                 stack = view.state.motes.stack if view.state.motes is not None else ()
                 target = stack[-1].die if POWERS[move.die.mote].is_answer and stack else move.target
-                aim = seating.who(target) if isinstance(target, int) else target and seating.die(target, view.seat)
-                yield f"{seating.die(move.die, view.seat)}{POWERS[move.die.mote].purpose.format(target=aim)}", ""
+                yield f"{seating.die(move.die, view.seat)}{purpose(move.die, view.seat, target, seating)}", ""
             case Pass():
                 yield "let it be" if view.state.motes is not None and view.state.motes.stack else "pass", ""
             case Lose() | Crown():

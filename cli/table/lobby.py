@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, counted, escape, listing, number, numbered, qr_code, sentence, shown_path
+from cli.render import capital, command_line, counted, escape, listing, numbered, qr_code, sentence, shown_path
 from cli.rulesets import described
 from cli.table.canvas import Area, broken, cut, width
 from cli.text.explain import SHORT, summary
 from cli.text.narrate import confirmation
 from cli.text.narrate_game import ticket_change
 from cli.text.seating import display_names
-from p2pdice.plurals import plural
+from p2pdice.plurals import number, plural
 from p2pdice.stakes import settlement
 from protocol.wire.names import is_marked_as_bot
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, escape, faces, initial, likely, listing, number, percent, sentence
+from cli.render import capital, command_line, escape, faces, initial, likely, listing, percent, sentence
 from cli.table import answers
 from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
@@ -19,6 +19,7 @@ from cli.text.narrate_game import caught, counted_cup, narrate_game, tally, verd
 from cli.text.seating import display_names
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
+from p2pdice.plurals import number
 from p2pdice.state import Expect
 from protocol.events import (
     CodeTried,

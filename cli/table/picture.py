@@ -19,7 +19,8 @@ from cli.table.canvas import Area, Canvas, broken, cut, width
 from cli.table.felt import bids_so_far, draw_felt, is_staking
 from cli.table.hand import LADDER, draw_chooser, draw_hand, draw_strip, draw_verdict
 from cli.table.scene import Talk
-from cli.table.seats import CARD, clock, count_of_dice, others, seats
+from cli.table.seats import CARD, count_of_dice, others, seats
+from cli.text.narrate import time_left
 from cli.text.narrate_game import window
 from protocol.events import YourTurn
 
@@ -382,7 +383,7 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
     if scene.score and size in ("L", "XL"):
         right.append(scene.score)
     if size == "XS" and scene.seconds is not None:
-        right = [clock(scene.seconds)]
+        right = [time_left(scene.seconds)]
     canvas.fill(0, 0, canvas.width, 1, "bar")
     x = 1 if canvas.theme.is_ascii else canvas.put(1, 0, "⚄ ", "counts", bold=True)
     after = "".join(gap + part for part in parts)
@@ -468,7 +469,7 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
     right = [band.right] if band.right else []
     if scene.gauge is not None and scene.gauge.total:
         right.append(f"{scene.gauge.label} {scene.gauge.done}/{scene.gauge.total}")
-    time = clock(scene.seconds) if scene.seconds is not None and has_clock else ""
+    time = time_left(scene.seconds) if scene.seconds is not None and has_clock else ""
     end = canvas.width - 1
     if time:
         on = "band-wrong" if is_alarm else None

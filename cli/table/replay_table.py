@@ -14,7 +14,6 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
 from cli.render import counted, initial
-from cli.render import number as in_words
 from cli.table.board import Board, Told
 from cli.table.moment import tell
 from cli.table.pace import beats
@@ -24,6 +23,7 @@ from cli.text.rounds import chances, hindsight, weigh
 from cli.text.seating import UnknownPlayerError, display_names, find_seat
 from cli.text.speech import hear_bid
 from p2pdice.events import DieLost, MatchOver, RoundStarted, StakesPaid, TicketsEarned, TwinSoulJoined
+from p2pdice.plurals import number as in_words
 from protocol.events import CupsSeen, Happened, MatchResult, Notice
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.table.canvas import Area, cut, width
 from cli.table.showdown import Cup
+from cli.text.narrate import time_left
 from p2pdice.counting import NOTHING_WILD
 from p2pdice.powers import POWERS
 from p2pdice.state import Expect
@@ -86,11 +87,6 @@ def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
     if state.wagers:
         parts.append(f"{state.wagers[seat].bet:,}c")
     return (" " if is_short else "  ").join(parts)
-
-
-def clock(seconds: int) -> str:
-    """Return a time in minutes and seconds, ``1:42``."""
-    return f"{seconds // 60}:{seconds % 60:02}"
 
 
 def count_of_dice(number: int) -> str:
@@ -258,7 +254,7 @@ def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str
     if seat not in state.live:
         return "out", "quiet", False
     if fingerprint in board.away or any(each.fingerprint == fingerprint for each in board.absent):
-        since = f" {clock(scene.away[fingerprint])}" if fingerprint in scene.away else ""
+        since = f" {time_left(scene.away[fingerprint])}" if fingerprint in scene.away else ""
         is_gone = fingerprint in board.gone
         return fit(*([] if is_gone else [f"! not answering{since}"]), f"! away{since}"), "warn", True
     if state.awaits is Expect.STAKES:

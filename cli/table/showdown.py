@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cli.render import faces, listing, number
+from cli.render import faces, listing
 from cli.table.board import CupOpened
 from cli.table.canvas import DieLook
 from cli.table.scene import LIFT, OWN, STILL
 from cli.text.narrate_game import verdict_in_letters
 from p2pdice import events as game
+from p2pdice.plurals import number
 from p2pdice.showdown import verdict as judge
 
 if TYPE_CHECKING:

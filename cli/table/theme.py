@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from prompt_toolkit.utils import get_cwidth
 
-from cli.render import NUMBERS
 from p2pdice.motes import MOTES
 from p2pdice.moves import FACE_NAMES
+from p2pdice.plurals import NUMBERS
 from p2pdice.powers import POWERS
 
 if TYPE_CHECKING:

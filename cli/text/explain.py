@@ -223,7 +223,7 @@ def typed_moves(rules: Ruleset) -> str:
 
 
 SHORT: Final = {
-    "raise": RAISES_IN_WORDS,
+    "raise": {name: each.format(faces="of the same face", as_many="as many") for name, each in RAISES_IN_WORDS.items()},
     "wild": {name: counting.brief for name, counting in COUNTINGS.items()},
     "exact": {"none": "", "gain": "exact gains a die", "others-lose": "exact costs the others a die"},
     "verdict": {"loser-loses-die": "", "right-side-discards": "players who are right put a die away"},

@@ -22,7 +22,6 @@ from cli.render import (
     hand,
     initial,
     listing,
-    number,
     sentence,
     shown_path,
 )
@@ -42,6 +41,7 @@ from cli.text.narrate_game import (
 from cli.text.seating import Seating, display_names
 from p2pdice import events as game
 from p2pdice.moves import Bid, Exact, Liar
+from p2pdice.plurals import number
 from p2pdice.rulesets import Ruleset
 from p2pdice.views import View
 from protocol import events as node

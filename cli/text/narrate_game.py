@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from cli.render import capital, counted, dice_count, escape, faces, hand, initial, listing, number, numbered, ordinal
+from cli.render import capital, counted, dice_count, escape, faces, hand, initial, listing, numbered, ordinal
 from cli.text.move_forms import is_stake
 from cli.text.seating import Seating
 from p2pdice import events as game
-from p2pdice.motes import Die
+from p2pdice.motes import Die, PowerTarget
 from p2pdice.moves import Hand, Power, Stake
-from p2pdice.plurals import plural
+from p2pdice.plurals import number, plural
 from p2pdice.powers import POWERS
 from p2pdice.stakes import bonus
 from p2pdice.state import Expect, State
@@ -126,8 +126,7 @@ def narrate_game(event: game.Event, state: State, seating: Seating) -> str:
         case game.PhaseBegun():
             return PHASES[event.phase]
         case game.PowerPlayed():
-            die = seating.die(event.die, event.seat)
-            return f"{seating.does(event.seat, 'plays', 'play')} {die}{_purpose(event, seating)}."
+            return f"{power_played(event.die, event.seat, event.target, seating)}."
         case game.Passed():
             return f"{seating.does(event.seat, 'passes', 'pass')}."
         case game.AccusationVoid():
@@ -300,15 +299,15 @@ DILEMMAS: Final = {"discard": "choosing a die to lose", "crown": "choosing a die
 _GROUPS: Final = {"redeemed": "Redeemed", "cursed": "Cursed"}
 
 
-def _purpose(event: game.PowerPlayed, seating: Seating) -> str:
-    match event.target:
-        case int():
-            target = seating.who(event.target)
-        case Die():
-            target = seating.die(event.target, event.seat)
-        case None:
-            target = ""
-    return POWERS[event.die.mote].purpose.format(target=target)
+def power_played(die: Die, by: int, target: PowerTarget, seating: Seating) -> str:
+    """Return a sentence on a played power, without its full stop: ``Cleo plays Dark to destroy your Light``."""
+    return f"{seating.does(by, 'plays', 'play')} {seating.die(die, by)}{purpose(die, by, target, seating)}"
+
+
+def purpose(die: Die, by: int, target: PowerTarget, seating: Seating) -> str:
+    """Return what a die is played for, as the end of a sentence: `` to destroy your Light``."""
+    aim = seating.who(target) if isinstance(target, int) else "" if target is None else seating.die(target, by)
+    return POWERS[die.mote].purpose.format(target=aim)
 
 
 def played(die: Die, by: int, seating: Seating) -> str:

@@ -16,13 +16,15 @@ from itertools import combinations_with_replacement
 from math import comb, factorial, prod
 from typing import Any, NamedTuple
 
-from cli.render import columns, dice_count, faces, likely, number, percent
+from cli.render import columns, dice_count, faces, likely, percent
 from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.counting import NOTHING_WILD, ONES_WILD, Counting, at_least, exactly
 from p2pdice.events import Event
 from p2pdice.moves import FACES, Hand
-from p2pdice.state import Expect, State
+from p2pdice.plurals import number
+from p2pdice.showdown import verdict
+from p2pdice.state import Call, Expect, State
 from protocol.events import Happened, MatchStarted, NodeEvent, TakenBack
 
 Change = game.DieLost | game.DieGained | game.PlayerOut
@@ -305,12 +307,12 @@ def weigh(event: Event, state: State, hands: Mapping[int, Hand], eyes: int | Non
     )
 
 
-def _is_right(call: str | None, quantity: int, least: int, most: int) -> bool | None:
+def _is_right(call: Call | None, quantity: int, least: int, most: int) -> bool | None:
     """Return whether a bid is true, or a call on it right, if ``least`` to ``most`` dice count; None if undecided."""
-    if call == "exact":
-        return False if not least <= quantity <= most else True if least == most else None
-    is_true = True if least >= quantity else False if most < quantity else None
-    return is_true if call is None or is_true is None else not is_true
+    if call is not None:
+        return verdict(call, quantity, least, most)[1]
+    is_lie = verdict("liar", quantity, least, most)[1]
+    return None if is_lie is None else not is_lie
 
 
 def hindsight(weighed: Weighed, seating: Seating) -> str:
@@ -337,20 +339,6 @@ def hindsight(weighed: Weighed, seating: Seating) -> str:
     if weighed.is_right is None:
         return f"{told}; {known} nobody can tell."
     return f"{told}; {known} {it} is {right if weighed.is_right else wrong}."
-
-
-def in_short(weighed: Weighed, seating: Seating) -> str:
-    """Return the odds of a bid or call in a few words: first whether it is true or right, then how likely it was.
-
-    >>> from cli.text.seating import Seating
-    >>> in_short(Weighed(False, 5, 0, Fraction(1, 3), 2, 0, False), Seating(("Ada", "Ben")))
-    'it is false; 33% for Ada'
-    """
-    likely = percent(weighed.chance)
-    if weighed.by is not None:
-        likely = f"{likely} for {seating.who(weighed.by)}"
-    right, wrong = ("right", "wrong") if weighed.is_call else ("true", "false")
-    return likely if weighed.is_right is None else f"it is {right if weighed.is_right else wrong}; {likely}"
 
 
 def chances(quantity: int, face: int, state: State, hands: Mapping[int, Hand], seating: Seating) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from cli.render import NUMBERS, columns, escape, listing, number, sentence
+from cli.render import columns, escape, listing, sentence
 from cli.text.explain import RAISES
 from cli.text.move_forms import VERBS, begun_moves, example_stake, in_words, is_stake, offers, plain, short_forms
 from p2pdice.bidding import faces, order, raises
@@ -33,7 +33,7 @@ from p2pdice.moves import (
     Stake,
     parse_move,
 )
-from p2pdice.rulesets import Ruleset
+from p2pdice.plurals import NUMBERS
 from p2pdice.state import State
 from p2pdice.views import View
 
@@ -323,29 +323,12 @@ def named_faces(token: str) -> list[int]:
 # Refusals
 
 
-_RAISES: Final = {
-    "standard": "bid more dice, or {as_many} of a higher face",
-    "strict": "bid more {faces}, or {as_many} of a higher face",
-    "reset-quantity": "bid more {faces}, or any number of a higher face",
-    "either": "bid more dice, or any number of a higher face",
-    "half-ones": "bid more dice, {as_many} of a higher face, or half as many ones",
-    "double-ones": "bid more dice, or {as_many} of a higher face, where ones count double",
-}
-
-
 def refusal(move: Move, view: View, names: Sequence[str], error: RulesError) -> str:
     """Return the answer to a move that the engine has refused.
 
     :param names: by seat.
     :param error: the engine's own reason.
     """
-    state = view.state
-    if isinstance(move, Bid) and is_no_raise(move, state):
-        return _no_raise(view)
-    if isinstance(move, Liar | Exact) and state.bid is None:
-        return "Nothing to call yet. Start with a bid such as 2x3."
-    if isinstance(move, Exact) and state.ruleset.exact == "none":
-        return f"{_rules(state.ruleset)} no exact: raise, or call liar."
     if view.legal and isinstance(asked := view.legal[0], Lose | Crown) and not isinstance(move, type(asked)):
         which = "you lose" if isinstance(asked, Lose) else "you crown"
         return f"Name the die that {which}: {listing(offers(view, names), 'or')}."
@@ -363,27 +346,3 @@ def is_no_raise(move: Bid, state: State) -> bool:
 def rule_of_raises(state: State) -> str:
     """Return the current rule for raises, with an example."""
     return RAISES[order(state)]
-
-
-def _no_raise(view: View) -> str:
-    state = view.state
-    assert state.bid is not None
-    lowest: dict[int, int] = {}
-    for move in view.legal:
-        if isinstance(move, Bid):
-            lowest[move.face] = min(move.quantity, lowest.get(move.face, move.quantity))
-    if not lowest:
-        return "Not a raise: no bid is left, so call liar."
-    name = FACE_NAMES[state.bid.face - 1]
-    rule = _RAISES[order(state)].format(faces=name, as_many=number(state.bid.quantity))
-    if list(lowest) == [state.bid.face]:
-        rule = f"bid more {name}"
-    named = [state.bid.face, *range(state.bid.face + 1, 7), *range(1, state.bid.face)]
-    shown = [f"{lowest[face]}x{face}" for face in named if face in lowest][:2]
-    if "ones" in order(state) and 1 in lowest and state.bid.face != 1:
-        shown.append(f"{lowest[1]}x1")
-    return f"Not a raise: {rule}. Lowest: {', '.join(dict.fromkeys(shown))}."
-
-
-def _rules(ruleset: Ruleset) -> str:
-    return f"{ruleset.name.capitalize()} has" if ruleset.name else "These rules have"

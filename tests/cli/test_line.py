@@ -172,7 +172,7 @@ def test_the_first_refused_raise_of_an_evening_explains_the_rule() -> None:
         ("joker", "bid more dice, or two of a higher face, where ones count double. Lowest: 3x3, 2x4, 2x1."),
         ("spot-on", "bid more dice, or two of a higher face. Lowest: 3x3, 2x4."),
         ("perudo", "bid more dice, two of a higher face, or half as many ones. Lowest: 3x3, 2x4, 1x1."),
-        ("plain", "bid more dice, or any number of a higher face. Lowest: 3x3, 1x4."),
+        ("plain", "bid more dice, or any number of a higher face, but no bid twice. Lowest: 3x3, 1x4."),
         ("wildcard", "bid more dice, two of a higher face, or half as many ones. Lowest: 3x3, 2x4, 1x1."),
     ],
 )

@@ -14,7 +14,7 @@ from cli.arena.game_file import FiledGame
 from cli.arena.retold_game import RetoldGame, UnreadableGameError
 from cli.arena.tournament import Journal, filed
 from cli.exits import ExitCode
-from cli.render import escape, number
+from cli.render import escape
 from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.picture import picture
@@ -23,6 +23,7 @@ from cli.table.scene import Scene
 from cli.table.showing import Showing
 from cli.table.theme import Theme
 from p2pdice.events import BidMade, MatchOver
+from p2pdice.plurals import number
 from p2pdice.rulesets import PRESETS
 from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, Notice
 from tests.cli.conftest import Run

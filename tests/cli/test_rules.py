@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.render import faces, number
+from cli.render import faces
 from cli.text.explain import RAISES, WIDTH, explain, summary
 from cli.text.speech import hear_bid
 from p2pdice.engine import apply, new_match
 from p2pdice.errors import IllegalMove, RulesetError
 from p2pdice.motes import GROUP_OF, MOTES, TWIN_SOULS
 from p2pdice.moves import Evict, Stakes, Wager, parse_move
+from p2pdice.plurals import number
 from p2pdice.rulesets import OPTIONS, PRESETS, Ruleset
 from p2pdice.stakes import settlement
 from p2pdice.state import State

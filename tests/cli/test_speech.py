@@ -276,7 +276,7 @@ def test_moves_are_possible_if_the_engine_takes_them() -> None:
 def test_a_call_that_is_begun_too_early_is_answered_like_the_whole_word() -> None:
     assert said("l", turn("classic")) == said("liar", turn("classic")) == "liar"
     assert said("ex", turn("classic", "2x3")) == "exact"
-    with pytest.raises(RulesError, match="no bid"):
+    with pytest.raises(RulesError, match="nothing to call yet"):
         apply(turn("classic").state, Play(0, Liar()))
 
 
@@ -291,11 +291,11 @@ def test_an_answer_that_is_cut_does_not_begin_with_an_ellipsis() -> None:
 
 def test_where_only_one_face_can_be_bid_it_is_named() -> None:
     state = play(rolled(rules("classic"), (5, 5)), "4x6")
-    with pytest.raises(RulesError, match=r"4x6 does not raise 4x6: bid more sixes \(at least 5x6\), or call liar"):
+    with pytest.raises(RulesError, match=r"not a raise: bid more sixes\. Lowest: 5x6"):
         apply(state, Play(state.turn, Bid(4, 6)))
 
 
 def test_where_only_a_higher_face_can_be_bid_no_more_of_the_standing_one_are_asked_for() -> None:
     state = play(rolled(rules("classic"), (5, 5)), "999x5")
-    with pytest.raises(RulesError, match=r"as many of a higher one \(at least 999x6\), or call liar"):
+    with pytest.raises(RulesError, match=r"or 999 of a higher face\. Lowest: 999x6"):
         apply(state, Play(state.turn, Bid(4, 6)))

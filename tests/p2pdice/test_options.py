@@ -111,7 +111,7 @@ def test_ones_bid_not_opening() -> None:
 def test_exact_none() -> None:
     state = play(rolled(rules(), (5, 5)), "2x2")
     assert Exact() not in legal_moves(state)
-    with pytest.raises(IllegalMove, match="no call of exact"):
+    with pytest.raises(IllegalMove, match="classic has no exact"):
         play(state, "exact")
 
 

@@ -135,7 +135,7 @@ def test_plain_two_bids_cannot_chase_each_other_for_ever() -> None:
 def test_plain_the_first_to_act_may_only_bid() -> None:
     state = rolled(PRESETS["plain"], (5, 5))
     assert all(isinstance(move, Bid) for move in legal_moves(state))
-    with pytest.raises(IllegalMove, match="no bid to call"):
+    with pytest.raises(IllegalMove, match="nothing to call yet"):
         play(state, "challenge")
 
 

@@ -20,7 +20,7 @@ from cli.table.scene import Choice, Dialog, ReplayStrip, TextPage
 from cli.table.screen import Screen
 from p2pdice.engine import apply
 from p2pdice.errors import RulesError
-from p2pdice.moves import Bid, Pledges
+from p2pdice.moves import Bid, Play, Pledges
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.events import LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
@@ -183,7 +183,9 @@ async def test_a_refused_raise_does_not_cover_the_table(columns: int) -> None:
         player.table.board = made.board
         player.screen._replies = []
         player.screen._output.get_size = lambda: Size(rows=24, columns=columns)  # type: ignore[method-assign]
-        player.table._refuse(Bid(1, 1), made.board.turn, RulesError("no raise"))
+        with pytest.raises(RulesError) as refused:
+            apply(made.board.begun, Play(made.board.begun.turn, Bid(1, 1)))
+        player.table._refuse(Bid(1, 1), made.board.turn, refused.value)
         player.screen._show_replies()
         assert player.screen._page is None
         assert player.screen._reply_rows[0].startswith("Not a raise")
