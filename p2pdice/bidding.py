@@ -7,10 +7,11 @@ menu of moves and the advice in error messages all derive from these ranges.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from p2pdice import moves
 from p2pdice.errors import IllegalMove
 from p2pdice.events import BidMade, Event, Transition
 from p2pdice.moves import EXACT, FACE_NAMES, FACES, LIAR, MAX_QUANTITY, Bid, Move
@@ -182,14 +183,9 @@ def _listed(order: str, faces: tuple[int, ...], quantity: int, face: int, limit:
     columns = [(new, allowed[new - 1]) for new in faces if allowed[new - 1]]
     lowest = min((quantities.start for _, quantities in columns), default=limit + 1)
     return (
-        *(_bid(n, new) for n in range(lowest, limit + 1) for new, quantities in columns if n in quantities),
+        *(moves.bid(n, new) for n in range(lowest, limit + 1) for new, quantities in columns if n in quantities),
         *calls,
     )
-
-
-@cache  # at most 999 x 6 bids, shared by all menus
-def _bid(quantity: int, face: int) -> Bid:
-    return Bid(quantity, face)
 
 
 # Bids
@@ -240,10 +236,11 @@ def _refusal(state: State, move: Bid) -> str:
     allowed = raises(order(state), quantity, standing)
     lowest = [face for face in possible if allowed[face - 1]]
     if not lowest:
-        return "not a raise: no bid is left, so call liar"
+        return f"{move} is not a raise: no bid is left, so call liar"
     lowest.sort(key=lambda face: (face - standing) % len(FACES))
     name = FACE_NAMES[standing - 1]
     rule = RAISES_IN_WORDS[order(state)].format(faces=name, as_many=number(quantity))
     shown = lowest[:2] + [1] * ("ones" in order(state) and 1 in lowest[2:])
     examples = ", ".join(f"{allowed[face - 1].start}x{face}" for face in shown)
-    return f"not a raise: bid {rule if lowest != [standing] else f'more {name}'}. Lowest: {examples}"
+    advice = rule if lowest != [standing] else f"more {name}"
+    return f"{move} is not a raise: bid {advice} (lowest {examples})"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 from p2pdice.errors import MalformedMove
@@ -245,8 +245,9 @@ _BID: Final = re.compile(r"(?:1 )?0{0,9}([1-9][0-9]{0,2}) ?[x×*] ?([1-6])")
 _SPACE: Final = re.compile(r"\s+")
 
 
-@lru_cache(maxsize=4096)
-def _bid(quantity: int, face: int) -> Bid:
+@cache
+def bid(quantity: int, face: int) -> Bid:
+    """Return a bid. There are at most 999 x 6, which menus and parsed moves share."""
     return Bid(quantity, face)
 
 
@@ -274,7 +275,7 @@ def parse_move(text: str) -> Move:
 
 def _spelled(plain: str) -> Move | None:
     if match := _BID.fullmatch(plain):
-        return _bid(int(match[1]), int(match[2]))
+        return bid(int(match[1]), int(match[2]))
     if match := _CHOICE.fullmatch(plain):
         return (Lose if match[1] == "lose" else Crown)(_die(match[2], match[3]))
     if match := _STAKE.fullmatch(plain):

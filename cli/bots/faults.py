@@ -1,7 +1,7 @@
 """Faults of bots: what a bot did wrong, what was played instead, and where in its code, for its author to read.
 
 A reason and a trace can contain any text, because the bot's program or its class wrote them. They are bounded here, and
-escaped by whatever prints them.
+escaped when they are printed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _IN_TALK: Final[dict[FaultKind, str]] = {
     "illegal": "made an illegal move",
     "crashed": "crashed",
 }
-_DETAILS: Final = re.compile(r"\([^()]*\)|\d+")
-"""The parts of a reason that differ between faults with the same cause: numbers, and lists in brackets."""
+_DETAILS: Final = re.compile(r"\([^()]*\)|\d+|: bid .*")
+"""The parts of a reason that differ between faults with the same cause: numbers, lists in brackets, and what to bid."""
 _LOCATION: Final = re.compile(r'File "[^"\n]*", line \d+')
 _SHOWN_LINES: Final = 25
 """Maximum lines of a trace that are printed."""
@@ -65,7 +65,7 @@ class Fault:
 
 
 def likeness(kind: str, reason: str, trace: str) -> tuple[str, str, str]:
-    """Return what is equal for faults that probably have the same cause: their reasons differ only in details."""
+    """Return a key for faults that probably have the same cause: it leaves out the details of their reasons."""
     where = _LOCATION.findall(trace)
     return kind, _DETAILS.sub("#", reason), where[-1] if where else ""
 

@@ -154,7 +154,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "One moment: Ben is signing.": lambda: typed("3x3", is_my_turn=False),
     "Nothing to call yet. Start with a bid such as 2x3.": lambda: opening("liar"),
     "Classic has no exact: raise, or call liar.": lambda: typed("exact"),
-    "Not a raise: bid more threes, or two of a higher face. Lowest: 3x3, 2x4.": lambda: typed("1x2"),
+    "1x2 is not a raise: bid more threes, or two of a higher face (lowest 3x3, 2x4).": lambda: typed("1x2"),
     "There are only 10 dice. Press Enter again to bid it anyway.": lambda: typed("40x3"),
     "I don't know 'zz'. ? shows what you can type.": lambda: typed("zz", is_my_turn=False),
     "No more pauses.": lambda: typed("skip"),
@@ -202,7 +202,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     ),
     "Wait for Ben / Leave; resume another day / Leave it as claimed": lambda: spelled(silent(BEN, None)),
     # Leave
-    "Concede: you lose this match. It takes effect after Ben's move.": lambda: conceding(),
+    "Concede: you lose this match; it takes effect after Ben's move.": lambda: conceding(),
     "Leave the table? / Stay / Come back later / Concede": lambda: spelled(
         answers.leaving_box(three(), None, is_conceding=False, goes_on=True)
     ),

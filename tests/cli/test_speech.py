@@ -291,11 +291,11 @@ def test_an_answer_that_is_cut_does_not_begin_with_an_ellipsis() -> None:
 
 def test_where_only_one_face_can_be_bid_it_is_named() -> None:
     state = play(rolled(rules("classic"), (5, 5)), "4x6")
-    with pytest.raises(RulesError, match=r"not a raise: bid more sixes\. Lowest: 5x6"):
+    with pytest.raises(RulesError, match=r"4x6 is not a raise: bid more sixes \(lowest 5x6\)"):
         apply(state, Play(state.turn, Bid(4, 6)))
 
 
 def test_where_only_a_higher_face_can_be_bid_no_more_of_the_standing_one_are_asked_for() -> None:
     state = play(rolled(rules("classic"), (5, 5)), "999x5")
-    with pytest.raises(RulesError, match=r"or 999 of a higher face\. Lowest: 999x6"):
+    with pytest.raises(RulesError, match=r"or 999 of a higher face \(lowest 999x6\)"):
         apply(state, Play(state.turn, Bid(4, 6)))

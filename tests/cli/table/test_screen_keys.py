@@ -188,5 +188,5 @@ async def test_a_refused_raise_does_not_cover_the_table(columns: int) -> None:
         player.table._refuse(Bid(1, 1), made.board.turn, refused.value)
         player.screen._show_replies()
         assert player.screen._page is None
-        assert player.screen._reply_rows[0].startswith("Not a raise")
+        assert player.screen._reply_rows[0].startswith("1x1 is not a raise")
         assert player.table._knows_raises == (columns == 200)
