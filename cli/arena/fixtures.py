@@ -15,7 +15,7 @@ from cli.bots.bot import Bot, PlayerBot
 from cli.bots.line_log import LineLog, Mark
 from cli.bots.player_class import BotKind, kind_of, label_of, make_player, version_of
 from cli.foreign_text import write_object
-from cli.render import columns, escape
+from cli.render import escape, shortened
 from cli.text.move_forms import choices
 from p2pdice.errors import IllegalMove, RulesError
 from p2pdice.events import Event
@@ -181,25 +181,17 @@ def unique_names(texts: Sequence[str]) -> list[str]:
     for text in texts:
         label, number, tail = escape(label_of([text])), 1, ""
         is_taken = label in LEVELS and kind_of(text) != "house"
-        while is_taken or _fitting(label, tail) in names:
+        while is_taken or shortened(label, NAME_COLUMNS, tail) in names:
             is_taken, number = False, number + 1
             tail = f" {number}"
-        names.append(_fitting(label, tail))
+        names.append(shortened(label, NAME_COLUMNS, tail))
     return names
 
 
-def _fitting(label: str, tail: str) -> str:
-    if columns(label + tail) <= NAME_COLUMNS:
-        return label + tail
-    while columns(f"{label}…{tail}") > NAME_COLUMNS:
-        label = label[:-1]
-    return f"{label}…{tail}"
-
-
 def name_key(texts: Sequence[str], names: Sequence[str], beside: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what was typed for each bot whose name is cut, or but for its number that of another, in a sentence.
+    """Yield a sentence with the typed text of each bot whose name was cut, or differs from another only by its number.
 
-    :param beside: what else tells the bots apart, unescaped.
+    :param beside: further differences between the bots, unescaped.
     """
     labels = [label_of([text]) for text in texts]
     for text, label, name, origin in zip_longest(texts, labels, names, beside, fillvalue=""):

@@ -11,12 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple, get_args
 
-from cli.arena.fixtures import ArenaTable, ClassBot, Entrant, Fixture, seated
+from cli.arena.fixtures import NAME_COLUMNS, ArenaTable, ClassBot, Entrant, Fixture, seated
 from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
 from cli.bots.faults import (
     REASON_CHARACTERS,
@@ -37,12 +37,15 @@ from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Move
 from p2pdice.rulesets import Ruleset
+from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
 from p2pdice.views import View
 
 _FAULTS: Final = get_args(FaultKind)
 _MOST: Final = 1_000_000_000
 """Maximum number of faults of a kind, and of milliseconds for a move. No game comes near it."""
 _LOG_CHARACTERS: Final = 80
+LONGEST_BOT: Final = 4_096
+"""Maximum characters of the text that was typed for a bot."""
 _DESCRIBED: Final = 8
 """Maximum number of faults that a game describes for each seat. A seat with more makes the same again and again."""
 
@@ -115,6 +118,14 @@ class Game:
     """The whole game as input for ``p2pdice referee``."""
     described: tuple[SeatFault, ...] = ()
     """For each seat the first :data:`_DESCRIBED` of its different faults, in order."""
+    bots: tuple[str, ...] = ()
+    """By seat, as they were typed. This and all further fields are set in a file, so that a game can be read alone."""
+    names: tuple[str, ...] = ()
+    """By seat, the names of the bots in the arena."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """The options of the rules. They are checked by whatever plays by them."""
+    seed: str = ""
+    """The seed of its dice."""
 
     @property
     def winners(self) -> tuple[int, ...]:
@@ -124,7 +135,7 @@ class Game:
     def to_json(self) -> dict[str, Any]:
         """Return the game as data for JSON."""
         # asdict would copy every part of every line, which took longer than half of the game itself.
-        data = {"type": "game", **{field.name: getattr(self, field.name) for field in fields(self)}}
+        data = {"type": "game", **{each.name: getattr(self, each.name) for each in fields(self)}}
         data["described"] = [fault._asdict() for fault in self.described]
         return data
 
@@ -147,6 +158,12 @@ class Game:
             described = [tuple(dict(each)[name] for name in SeatFault._fields) for each in data["described"]]
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             raise ValueError("this is not a game of an arena: it lacks a key, or has one of another type") from None
+        options, seed = data.get("options"), data.get("seed")
+        bots, names = _texts(data.get("bots"), LONGEST_BOT), _texts(data.get("names"), NAME_COLUMNS)
+        if not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or not len(bots) == len(names) == len(game.faults):
+            raise ValueError("this is not a game of an arena: its seats are not those of its bots")
+        if not isinstance(options, dict) or not isinstance(seed, str):
+            raise ValueError("this is not a game of an arena: it does not name its rules and its seed")
         seats = list(range(len(game.faults)))
         if not all(game.places) or sorted(seat for place in game.places for seat in place) != seats:
             raise ValueError("this is not a game of an arena: its places are not those of its seats")
@@ -161,10 +178,17 @@ class Game:
             raise ValueError("this is not a game of an arena: its times are not those of its seats")
         if len(described) > _DESCRIBED * len(seats):
             raise ValueError("this is not a game of an arena: it describes too many faults")
-        return replace(game, described=tuple(SeatFault.from_json(each, len(seats)) for each in described))
+        faults = tuple(SeatFault.from_json(each, len(seats)) for each in described)
+        return replace(game, described=faults, bots=bots, names=names, options=options, seed=seed)
 
 
-class TimedBot:
+def _texts(data: object, most: int) -> tuple[str, ...]:
+    if not isinstance(data, list) or not all(isinstance(each, str) and len(each) <= most for each in data):
+        raise ValueError("this is not a game of an arena: its bots are not named")
+    return tuple(data)
+
+
+class TimedBot(Bot):
     """A seat in one game. It times the bot's moves. An error in the bot's code costs a move, but does not end the game.
 
     :param bot: it is not closed, because it may play in the next game.
@@ -180,11 +204,8 @@ class TimedBot:
         self._seat = seat
         self._lines = lines
         self._faults: Counter[str] = Counter()
-        """Faults that this seat has found."""
-        self._counted: Counter[str] = Counter(_counted(bot))
-        """The fault counts of a program before this game, by kind."""
         if isinstance(bot, ProgramBot):
-            bot.on_fault = self._describe
+            bot.on_fault = self._note
 
     # Each method has a try of its own: a common context manager took a third of the time of a game.
 
@@ -223,9 +244,6 @@ class TimedBot:
         except BaseException as error:  # noqa: BLE001
             self._blame(error)
 
-    async def close(self) -> None:
-        """Do nothing: the bot may play in the next game."""
-
     @property
     def described(self) -> Sequence[SeatFault]:
         """The first of its different faults."""
@@ -234,8 +252,7 @@ class TimedBot:
     @property
     def faults(self) -> dict[str, int]:
         """The faults of this game, by kind."""
-        made = Counter(_counted(self._bot)) - self._counted + self._faults
-        return dict(sorted(made.items()))
+        return dict(sorted(self._faults.items()))
 
     def _blame(self, error: BaseException, view: View | None = None, *, is_checked: bool = False) -> None:
         """Count an error in the bot's code as a fault. Even ``sys.exit()`` there must not end the arena.
@@ -249,7 +266,6 @@ class TimedBot:
         if isinstance(error, asyncio.CancelledError | KeyboardInterrupt) and task is not None and task.cancelling():
             raise error
         kind: FaultKind = "illegal" if isinstance(error, RulesError) else "crashed"
-        self._faults[kind] += 1
         if isinstance(error, ProgramError | EntrantError):  # the bot does not play at all
             reason, trace = bounded(str(error)), trace_before(error.__cause__) if error.__cause__ else ""
         elif kind == "illegal":
@@ -259,9 +275,10 @@ class TimedBot:
             reason, trace = f"raised {error_text(error)}", trace_of(error)
         log = self._bot.log if isinstance(self._bot, ClassBot | _Retired) else None
         where = "" if log is None else log.remark(f"{kind}: it {reason}\n{trace}")
-        self._describe(Fault(kind, reason, len(self.ms), "" if view is None else str(default_move(view)), trace, where))
+        self._note(Fault(kind, reason, len(self.ms), "" if view is None else str(default_move(view)), trace, where))
 
-    def _describe(self, fault: Fault) -> None:
+    def _note(self, fault: Fault) -> None:
+        self._faults[fault.kind] += 1
         alike = likeness(fault.kind, fault.reason, fault.trace)
         if first := self._described.get(alike):
             self._described[alike] = first._replace(times=first.times + 1)
@@ -269,10 +286,6 @@ class TimedBot:
             self._described[alike] = SeatFault(
                 self._seat, len(self._lines), fault.kind, fault.reason, fault.played, fault.trace, fault.log
             )
-
-
-def _counted(bot: Bot) -> dict[str, int]:
-    return {str(kind): count for kind, count in bot.faults.items()} if isinstance(bot, ProgramBot) else {}
 
 
 async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], dice: SharedDice) -> Game:
@@ -294,7 +307,7 @@ async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], d
 
 
 GIVEN_UP: Final = 3
-"""Number of games in a row in which a program fails for good before it is no longer started."""
+"""A program that fails for good in this many games in a row is not started again."""
 
 
 class Plan(NamedTuple):
@@ -500,7 +513,7 @@ class _Program:
         """The number of games in a row, including the latest, in which it failed for good."""
 
 
-class _Retired:
+class _Retired(Bot):
     """Plays default moves for a bot that has been given up. It counts as one crash in each game, and takes no time.
 
     :param error: why it does not play: a predicate without a subject.
@@ -516,12 +529,3 @@ class _Retired:
 
     async def choose(self, view: View) -> Move:
         return default_move(view)
-
-    def happened(self, event: Event) -> None:
-        """Do nothing: there is no bot to notify."""
-
-    def over(self, places: Sequence[Sequence[int]]) -> None:
-        """Do nothing: there is no bot to notify."""
-
-    async def close(self) -> None:
-        """Do nothing: there is nothing to close."""

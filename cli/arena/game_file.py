@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 
-from cli.arena.fixtures import NAME_COLUMNS
-from cli.arena.game import Game
 from cli.render import shown_path
-from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
 from protocol.files import open_outside
 
 LONGEST_LINE: Final = 8 << 20
 """Bytes. A game takes about four thousand, and up to five million if ten bots fail in every way and at great length."""
-LONGEST_BOT: Final = 4_096
-"""Characters."""
 
 
 class GameFileError(ValueError):
@@ -61,48 +56,3 @@ def reading(path: Path) -> Iterator[GameLines]:
             yield lines
         except ValueError as error:
             raise GameFileError(f"line {lines.number} of {shown_path(path)}: {error}") from None
-
-
-class FiledGame(NamedTuple):
-    """A game as it is in a file, where it can be read without the heading."""
-
-    game: Game
-    bots: tuple[str, ...]
-    """By seat, as they were typed."""
-    names: tuple[str, ...]
-    """Their names in the arena."""
-    options: dict[str, Any]
-    """The options of the rules. They are checked by whoever plays by them."""
-    seed: str
-    """The seed of its dice."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the game as data for JSON."""
-        return {
-            **self.game.to_json(),
-            "bots": self.bots,
-            "names": self.names,
-            "options": self.options,
-            "seed": self.seed,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> FiledGame:
-        """Return the game from parsed JSON.
-
-        :raises ValueError: if the data is anything else. The message is safe to print.
-        """
-        game = Game.from_json(data)
-        options, seed = data.get("options"), data.get("seed")
-        bots, names = _texts(data.get("bots"), LONGEST_BOT), _texts(data.get("names"), NAME_COLUMNS)
-        if not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or not len(bots) == len(names) == len(game.faults):
-            raise ValueError("this is not a game of an arena: its seats are not those of its bots")
-        if not isinstance(options, dict) or not isinstance(seed, str):
-            raise ValueError("this is not a game of an arena: it does not name its rules and its seed")
-        return cls(game, bots, names, options, seed)
-
-
-def _texts(data: object, most: int) -> tuple[str, ...]:
-    if not isinstance(data, list) or not all(isinstance(each, str) and len(each) <= most for each in data):
-        raise ValueError("this is not a game of an arena: its bots are not named")
-    return tuple(data)

@@ -1,7 +1,7 @@
 """A rating list of the bots in many files of arenas, whose format docs/games.md describes. They may come from anybody.
 
-Games with equal seeds have the same dice, in whatever files they are, so they are one cluster. This also makes a file
-that is given twice, or a copy of it, no more certain than once.
+Games with equal seeds have the same dice, even in different files, so they are one cluster. So a file that is given
+twice, or a copy of it, does not make the ratings look more certain.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from cli.arena.bounds import quantile_of
 from cli.arena.fixtures import Entrant
-from cli.arena.game import Game
-from cli.arena.game_file import LONGEST_BOT, FiledGame, reading
+from cli.arena.game import LONGEST_BOT, Game
+from cli.arena.game_file import reading
 from cli.arena.ratings import Deal, Deals, Rating, rate
 from cli.arena.standings import CONFIDENCE
 from cli.foreign_text import read_object
@@ -32,7 +32,7 @@ class ListedBot(NamedTuple):
     text: str
     """As it was typed."""
     origin: str
-    """What else its play depends on: a house bot's version of p2pdice, or the folder and the code of another bot."""
+    """What its play depends on besides: a house bot's version of p2pdice, or the folder and the code of another bot."""
 
 
 class ListedRating(NamedTuple):
@@ -74,20 +74,19 @@ class RatingList:
                     self.incomplete += arena.left
                     arena = _Arena(data)
                 else:
-                    self._add(arena, FiledGame.from_json(data))
+                    self._add(arena, Game.from_json(data))
         self.incomplete += arena.left
 
-    def _add(self, arena: _Arena, filed: FiledGame) -> None:
-        game, texts = filed.game, filed.bots
+    def _add(self, arena: _Arena, game: Game) -> None:
         if self.games == MOST_GAMES:
             raise ValueError(f"there are more than {MOST_GAMES:,} games")
         self.games += 1
-        if (self._rules and game.rules not in self._rules) or (self._sizes and len(texts) not in self._sizes):
+        if (self._rules and game.rules not in self._rules) or (self._sizes and len(game.bots) not in self._sizes):
             return
-        bots = [self._bots.setdefault(arena.bot(text), len(self._bots)) for text in texts]
+        bots = [self._bots.setdefault(arena.bot(text), len(self._bots)) for text in game.bots]
         if len(self._bots) > MOST_BOTS:
             raise ValueError(f"there are more than {MOST_BOTS} bots")
-        luck = blake2b(filed.seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        luck = blake2b(game.seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if deal := arena.add(luck, bots, game):
             self._lucks[luck].append(deal)
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from cli.arena.game import SeatFault
-from cli.arena.game_file import FiledGame, reading
+from cli.arena.game import Game, SeatFault
+from cli.arena.game_file import reading
 from cli.bots.faults import predicate
 from cli.bots.referee import Referee
 from cli.foreign_text import read_object
@@ -58,7 +58,7 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
     :raises UnreadableGameError: if the game cannot be shown.
     :raises OSError: if the file cannot be read, or is no regular file.
     """
-    found: FiledGame | None = None
+    found: Game | None = None
     numbers: list[int] = []
     with reading(path) as lines:
         for line in lines:
@@ -69,8 +69,8 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
             if data.get("type") == "arena" or number not in (None, data.get("number")):
                 continue
             if found is not None:
-                raise NoGameError("it has several games", found.game.number)
-            found = FiledGame.from_json(data)
+                raise NoGameError("it has several games", found.number)
+            found = Game.from_json(data)
             if number is not None:
                 break
     if found is None:
@@ -91,11 +91,11 @@ class RetoldGame:
     verdict: Final = None
     """There is none, because nobody signed the game."""
 
-    def __init__(self, path: Path, filed: FiledGame) -> None:
+    def __init__(self, path: Path, game: Game) -> None:
         self.path = path
-        game, seats = filed.game, len(filed.names)
+        seats = len(game.names)
         try:
-            self._ruleset = Ruleset.from_options(filed.options.items())
+            self._ruleset = Ruleset.from_options(game.options.items())
             if not 0 <= game.leader < seats:
                 raise UnreadableGameError("nobody sits where it begins")
             if not game.lines:
@@ -112,10 +112,10 @@ class RetoldGame:
         self._last = referee.state
         self._faults = game.described
         self.number = game.number
-        self.seed = filed.seed
+        self.seed = game.seed
         """The seed of its dice."""
         self.rules = self._ruleset.name or game.rules
-        self.players = tuple(PlayerInfo(name, f"seat {seat}") for seat, name in enumerate(filed.names))
+        self.players = tuple(PlayerInfo(name, f"seat {seat}") for seat, name in enumerate(game.names))
         """The bots by seat. Nobody has a key here, so the seats tell equal names apart."""
         self.rounds = tuple(step for step, (_, deal) in enumerate(self._steps) if deal is not None)
         self.last_step = len(self._steps) - 1

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from cli.arena.fault_list import FaultList
 from cli.arena.fixtures import Fixture, fixture_at, fixtures, one_deal, seated
 from cli.arena.game import Game, Plan, luck
-from cli.arena.game_file import FiledGame, reading
+from cli.arena.game_file import reading
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
 from cli.foreign_text import read_object, write_object
@@ -86,8 +86,8 @@ def run(
 
 
 def _result(game: Game) -> Game:
-    """Return a game without its moves and the descriptions of its faults, which the file has."""
-    return replace(game, lines=(), described=())
+    """Return only the result of a game, whose other facts the file has."""
+    return replace(game, lines=(), described=(), bots=(), names=(), options={}, seed="")
 
 
 VERSION: Final = 1
@@ -124,11 +124,12 @@ def heading(plan: Plan) -> dict[str, Any]:
     }
 
 
-def filed(plan: Plan, fixture: Fixture, game: Game) -> FiledGame:
+def filed(plan: Plan, fixture: Fixture, game: Game) -> Game:
     """Return a game with who sat where, its rules, and its seed."""
     entrants = [plan.entrants[index] for index in seated(plan.tables[fixture.table], fixture.rotation)]
     bots, names = tuple(each.text for each in entrants), tuple(each.name for each in entrants)
-    return FiledGame(game, bots, names, dict(plan.rulesets[fixture.table].options()), luck(plan, fixture))
+    options = dict(plan.rulesets[fixture.table].options())
+    return replace(game, bots=bots, names=names, options=options, seed=luck(plan, fixture))
 
 
 def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
@@ -205,7 +206,7 @@ class Journal:
         with reading(path) as lines:
             for line in lines:
                 if lines.number > 1:
-                    self._resume(FiledGame.from_json(read_object(line)).game)
+                    self._resume(Game.from_json(read_object(line)))
                 elif line != begun:
                     if changed := _changed(read_object(line), self._plan):
                         raise ChangedBotError(f"{changed} since the games in {shown_path(path)} were played")

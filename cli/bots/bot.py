@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from itertools import dropwhile
 from pathlib import Path, PurePath
 from random import Random
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from cli.text.move_forms import is_stake
 from p2pdice.engine import apply
@@ -45,29 +46,31 @@ DEFAULT_LEVEL: Final = Level.ODDS
 """It bluffs now and then, and a person can beat it. ``mind`` is for people who want a hard opponent."""
 
 
-class Bot(Protocol):
+class Bot(ABC):
     """Makes the decisions of a seat. A table makes one request at a time."""
 
     name: str
     """Safe to print."""
 
+    @abstractmethod
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
         """Receive the rules, this bot's seat, and the names by seat."""
 
+    @abstractmethod
     async def choose(self, view: View) -> Move:
         """Return a legal move or, if stakes are due, a stake within the funds."""
 
-    def happened(self, event: Event) -> None:
+    def happened(self, event: Event) -> None:  # noqa: B027 - some remember nothing
         """Receive an event of the match."""
 
-    def over(self, places: Sequence[Sequence[int]]) -> None:
+    def over(self, places: Sequence[Sequence[int]]) -> None:  # noqa: B027
         """Receive the seats by place at the end of the match, the best first."""
 
-    async def close(self) -> None:
-        """Release all resources."""
+    async def close(self) -> None:  # noqa: B027
+        """Release all resources; by default there are none."""
 
 
-class PlayerBot:
+class PlayerBot(Bot):
     """A :class:`p2pdice.players.Player` as a bot, in this process."""
 
     def __init__(self, name: str, player: Player) -> None:
@@ -85,9 +88,6 @@ class PlayerBot:
 
     def over(self, places: Sequence[Sequence[int]]) -> None:
         self._player.over(tuple(map(tuple, places)))
-
-    async def close(self) -> None:
-        """Do nothing: a player holds no resources."""
 
 
 def default_move(view: View) -> Move:

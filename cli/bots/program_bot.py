@@ -53,7 +53,7 @@ class _FaultError(Exception):
         self.kind = kind
 
 
-class ProgramBot:
+class ProgramBot(Bot):
     """Any program that speaks the protocol, run as a process.
 
     :param words: the program and its arguments, or one word: a level, ``module:Class``, or a whole command.

@@ -11,7 +11,7 @@ import pytest
 
 from cli.arena import game_file
 from cli.arena.game import Game
-from cli.arena.game_file import FiledGame, GameFileError
+from cli.arena.game_file import GameFileError
 from cli.arena.rating_list import RatingList
 from cli.arena.retold_game import NoGameError, game_from
 from cli.arena.tournament import Journal, filed
@@ -127,7 +127,7 @@ def test_the_longest_game_of_a_bot_that_only_fails_has_room() -> None:
         "ms": [[1.5] * 2_000] * 10, "lines": [{"seat": 9, "do": "50x6"}] * 20_000, "described": faults * 8,
         "bots": ["odds"] * 10, "names": ["odds"] * 10, "options": {}, "seed": "1",
     }  # fmt: skip
-    assert FiledGame.from_json(ten)
+    assert Game.from_json(ten)
     assert len(json.dumps(ten)) < game_file.LONGEST_LINE
 
 

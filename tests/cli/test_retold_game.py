@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.arena.game_file import FiledGame
+from cli.arena.game import Game
 from cli.arena.retold_game import RetoldGame, UnreadableGameError
 from cli.arena.tournament import Journal, filed
 from cli.exits import ExitCode
@@ -50,7 +50,7 @@ def game(*bots: str, rules: str = "classic", size: int = 2) -> dict[str, Any]:
 
 
 def retold(data: dict[str, Any]) -> RetoldGame:
-    return RetoldGame(Path("x"), FiledGame.from_json(data))
+    return RetoldGame(Path("x"), Game.from_json(data))
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_on_the_screen_of_a_replay_a_fault_is_drawn_as_news(file: Path, tmp_path
 def test_a_line_that_is_no_game_by_the_rules_is_not_shown(change: Callable[[dict[str, Any]], object]) -> None:
     data = game("odds", "odds")
     change(data)
-    filed = FiledGame.from_json(data)
+    filed = Game.from_json(data)
     with pytest.raises(UnreadableGameError):
         RetoldGame(Path("x"), filed)
 
