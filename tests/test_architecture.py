@@ -184,8 +184,8 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
 
 
 def rooms(calls: list[CodeType]) -> tuple[int, int]:
-    """Return the number of files and of functions in these calls, not counting lambdas and comprehensions."""
-    named = {code for code in calls if "<" not in code.co_name}
+    """Return the number of files and functions in these calls, without lambdas, comprehensions and generated code."""
+    named = {code for code in calls if "<" not in code.co_name + code.co_filename}
     return len({code.co_filename for code in named}), len(named)
 
 

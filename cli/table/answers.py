@@ -169,13 +169,14 @@ def _stakes(board: Board, state: State) -> str:
 
 
 def conceding(board: Board) -> str:
-    """Return a sentence on the consequences of conceding, and on the move that must come first, if any."""
+    """Return a clause on the consequences of conceding, and on the move that must come first, if any."""
     state = board.state
-    others = [] if state is None else [seat for seat in state.live if seat != board.me]
-    means = "you lose this match" if len(others) == 1 else "you are out for good; the others play on"
-    is_later = state is not None and state.expects.kind is Expect.MOVE and state.turn != board.me
-    when = f" It takes effect after {board.seating.names[state.turn]}'s move." if state and is_later else ""
-    return f"Concede: {means}.{when}"
+    if state is None:
+        return "you are out for good"
+    others = [board.seating.names[seat] for seat in state.live if seat != board.me]
+    means = f"you are out for good; {listing(others)} play on" if len(others) > 1 else "you lose this match"
+    is_later = state.expects.kind is Expect.MOVE and state.turn != board.me
+    return means + (f"; it takes effect after {board.seating.whose(state.turn)} move" if is_later else "")
 
 
 def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False) -> str:
@@ -229,19 +230,14 @@ def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_o
 
     :param goes_on: whether the others can go on without this player.
     """
-    state = board.state
-    assert state is not None
-    others = [board.seating.names[seat] for seat in state.live if seat != board.me]
-    now = f"Round {board.round}; it is {board.seating.whose(state.turn)} turn" if state.turn >= 0 else ""
+    turn = NOBODY if board.state is None else board.state.turn
+    now = f"Round {board.round}; it is {board.seating.whose(turn)} turn" if turn != NOBODY else ""
     left = f", with {time_left(ceil(clock.seconds))} left" if now and clock is not None else ""
     late = "If you are away for long, they may go on without you." if goes_on else "The match waits for you."
-    is_later = state.expects.kind is Expect.MOVE and state.turn not in (board.me, NOBODY)
-    when = f"; it takes effect after {board.seating.whose(state.turn)} move" if is_later else ""
-    means = f"you are out for good; {listing(others)} play on" if len(others) > 1 else "you lose this match"
     choices = (
         Choice("s", "Stay"),
         Choice("l", "Come back later", "your dice are kept; return with p2pdice resume", "quit now"),
-        Choice("c", "Concede", f"{means}{when}", "concede yes"),
+        Choice("c", "Concede", conceding(board), "concede yes"),
     )
     lines = [*([f"{now}{left}."] if now else []), late]
     return Dialog("Leave the table?", lines, choices, picked=2 if is_conceding else 0)

@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from cli.table.table import Face
     from protocol.node.node import Node
 
-_YES: Final = ("y", "yes")
-_NO: Final = ("n", "no")
+_YES: Final = "yes"
+"""Typed after *concede* by a player who is sure, and by the dialog."""
 _NOW: Final = "now"
 """Typed after *quit* by the dialog, which has already asked for confirmation."""
 _SILENCE: Final = 15
@@ -114,7 +114,6 @@ class PlayerTable(LiveTable):
         """Whether that move was the last line, so that Enter alone confirms it."""
         self._knows_raises = False
         """Whether the player has been told this evening which bids are raises."""
-        self._is_confirming = False
         self._is_leaving = False
         """Whether the dialog about leaving is open."""
         self._is_conceding = False
@@ -265,7 +264,7 @@ class PlayerTable(LiveTable):
                 self._say("Type help to see what you can type.")
 
     def _close_match(self, event: MatchResult) -> None:
-        self._is_confirming = self._is_giving_up = self._is_leaving = False
+        self._is_giving_up = self._is_leaving = False
         super()._close_match(event)
 
     # Dialogs of the screen
@@ -344,8 +343,6 @@ class PlayerTable(LiveTable):
     # Typed lines
 
     def prompt(self) -> str:
-        if self._is_confirming:
-            return "concede? yes or no> "
         turn = self.board.turn
         state = turn.view.state if turn is not None else None
         if state is None or state.bid is None or state.phase != "bidding" or state.challenge is not None:
@@ -363,9 +360,6 @@ class PlayerTable(LiveTable):
         turn = self.board.turn
         return "stake 0" if turn is not None and is_stake(turn.view) and not self._may_enter else ""
 
-    def completions(self) -> Iterable[str]:
-        return ("yes", "no") if self._is_confirming else super().completions()
-
     def obey(self, line: str) -> None:
         word = line.strip().partition(" ")[0].lower()
         if (lesson := self._lesson) is not None and (word in lesson.words or not self.is_offered(word)):
@@ -374,24 +368,10 @@ class PlayerTable(LiveTable):
                 self._stop_lesson()
             return
         turn, doubted, self._may_enter = self.board.turn, self._doubted if self._may_enter else None, False
-        if self._is_confirming:
-            self._confirm(line.strip().partition(" ")[0].lower())
-        elif not line.strip() and turn is not None and doubted is not None:
+        if not line.strip() and turn is not None and doubted is not None:
             self._play(doubted, turn)
         else:
             super().obey(line)
-
-    def _confirm(self, answer: str) -> None:
-        self._is_confirming = answer not in _YES + _NO
-        if answer in _YES:
-            self._node.concede()
-        elif answer in _NO:
-            self._say("You play on.")
-        else:
-            self._say(answers.conceding(self.board))
-
-    def _status(self) -> str:
-        return "" if self._is_confirming else super()._status()
 
     def is_offered(self, word: str) -> bool:
         board = self.board
@@ -458,9 +438,10 @@ class PlayerTable(LiveTable):
         elif self.board.state is not None:
             yield f"On your turn type {typed_moves(self.board.state.ruleset)}."
         has_stakes = self.board.ruleset is not None and self.board.ruleset.stakes
+        in_full = [word for word in self.offered() if self.words[word].in_full]
         yield (
             "You can type three fives or 3 5 for 3x5. The beginning of a word is enough, except for what cannot be"
-            f" undone: {listing(self._long_words())}. A bid on more dice than there are takes another Enter"
+            f" undone: {listing(in_full)}. A bid on more dice than there are takes another Enter"
             f"{', and so does a stake of all your coins' if has_stakes else ''}."
         )
         yield "At any time:"
@@ -605,13 +586,12 @@ class PlayerTable(LiveTable):
             self._say("You only watch this match.")
         elif self.board.state is not None and self.board.me not in self.board.state.live:
             self._say(_OUT)
-        elif self.face.shows_board and rest not in _YES:
-            self._is_leaving = self._is_conceding = True
-        elif self.face.is_interactive and rest not in _YES:
-            self._is_confirming = True
-            self._say(answers.conceding(self.board))
-        else:
+        elif rest.lower() == _YES or not self.face.is_interactive:
             self._node.concede()
+        elif self.face.shows_board:
+            self._is_leaving = self._is_conceding = True
+        else:
+            self._say(f"Concede: {answers.conceding(self.board)}. If you are sure, type concede {_YES}.")
 
 
 def _without_host() -> str:

@@ -360,9 +360,11 @@ class Table(ABC):
 
     def _hear(self, line: str) -> None:
         """Interpret a line that does not begin with a whole word."""
+        offered = self.offered()
+        short = [word for word in offered if not self.words[word].in_full]
         if (turn := self.board.turn) is not None:
             try:
-                meant = hear(line, turn.view, self.board.seating.names, self._short_words(), self._long_words())
+                meant = hear(line, turn.view, self.board.seating.names, short, offered)
             except NotUnderstoodError as error:
                 self._say(str(error))
             else:
@@ -370,12 +372,12 @@ class Table(ABC):
                     self._do(meant)
                 else:
                     self._play(meant, turn)
-        elif word := hear_word(line, self._short_words()):
+        elif word := hear_word(line, short):
             self._do(word)
         elif is_like_a_move(line):
             self._say(self._no_turn())
         else:
-            guess = nearest_word(line, self.offered())
+            guess = nearest_word(line, offered)
             instead = f"Did you mean {guess}?" if guess else self._what_else()
             self._say(f"I don't know {quoted(line)}. {instead}")
 
@@ -398,12 +400,6 @@ class Table(ABC):
 
     def offered(self) -> list[str]:
         return [word for word in self.words if self.is_offered(word)]
-
-    def _short_words(self) -> list[str]:
-        return [name for name, word in self.words.items() if not word.in_full and self.is_offered(name)]
-
-    def _long_words(self) -> list[str]:
-        return [name for name, word in self.words.items() if word.in_full and self.is_offered(name)]
 
     def completions(self) -> Iterable[str]:
         """Return the moves and words that can be typed now."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from cli.render import columns, escape, listing, sentence
+from cli.render import columns, escape, listing, sentence, shortened
 from cli.text.explain import RAISES
 from cli.text.move_forms import VERBS, begun_moves, example_stake, in_words, is_stake, offers, plain, short_forms
 from p2pdice.bidding import faces, order, raises
@@ -68,13 +68,13 @@ class NotUnderstoodError(ValueError):
 
 
 def hear(
-    line: str, view: View, names: Sequence[str], words: Collection[str], in_full: Collection[str] = ()
+    line: str, view: View, names: Sequence[str], words: Collection[str], suggested: Collection[str] = ()
 ) -> Move | str:
     """Return the meaning of a line on the player's turn: a move, legal or not, or one of ``words``.
 
     :param names: by seat, for moves that name a player.
     :param words: words that can be typed besides moves; a beginning is enough.
-    :param in_full: words that are only suggested, because they must be typed in full.
+    :param suggested: words to name if the line is like one of them.
 
     :raises NotUnderstoodError: if the line means nothing, or more than one thing.
     """
@@ -94,7 +94,7 @@ def hear(
             f"{quoted(line)} can be ", [short.get(each, str(each)) for each in meant], ": type one of them."
         )
         raise NotUnderstoodError(asked or f"{quoted(line)} can be several moves: type more of the one you mean.")
-    guess = _nearest(bare, view, names, (*words, *in_full))
+    guess = _nearest(bare, view, names, (*words, *suggested))
     told = f"{quoted(line)} is not a move" + (f"; did you mean {guess}?" if guess else ".")
     raise NotUnderstoodError(_fitted(f"{told} Legal: ", _examples(view, names), ".") or told)
 
@@ -275,12 +275,7 @@ def _alternatives(moves: Sequence[str]) -> str:
 
 def quoted(line: str) -> str:
     """Return the beginning of a typed line in quotes, for use in an answer."""
-    shown = escape(line.strip()[: _QUOTED + 1])
-    if columns(shown) > _QUOTED:
-        while columns(shown) >= _QUOTED:
-            shown = shown[:-1]
-        shown += "…"
-    return f"'{shown}'"
+    return f"'{shortened(escape(line.strip()[: _QUOTED + 1]), _QUOTED)}'"
 
 
 # Bids in words

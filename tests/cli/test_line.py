@@ -145,14 +145,14 @@ def test_a_bid_is_played_however_it_is_spelled(typed: str) -> None:
     assert table.line.prompt() == "> "
 
 
-NO_RAISE = "Not a raise: bid more threes, or two of a higher face. Lowest: 3x3, 2x4."
+NO_RAISE = "is not a raise: bid more threes, or two of a higher face (lowest 3x3, 2x4)."
 
 
 def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
     table = Table("classic")
     with pytest.raises(IllegalMove):
         apply(table._state, Play(0, Bid(1, 3)))
-    assert table.types("1x3")[0].startswith(NO_RAISE)
+    assert table.types("1x3")[0].startswith(f"1x3 {NO_RAISE}")
     assert (table.played, table.line.prompt()) == ([], "your turn, Ben bid two threes> ")
     table.types("liar")
     assert table.played == [Liar()]
@@ -162,22 +162,22 @@ def test_the_first_refused_raise_of_an_evening_explains_the_rule() -> None:
     table = Table("classic")
     rule = "Over three fours that is four fours or three fives, but not four fives."
     assert table.types("1x3")[0].endswith(rule)
-    assert table.types("1x2") == [NO_RAISE]
+    assert table.types("1x2") == [f"1x2 {NO_RAISE}"]
 
 
 @pytest.mark.parametrize(
     ("rules", "answer"),
     [
-        ("classic", "bid more threes, or two of a higher face. Lowest: 3x3, 2x4."),
-        ("joker", "bid more dice, or two of a higher face, where ones count double. Lowest: 3x3, 2x4, 2x1."),
-        ("spot-on", "bid more dice, or two of a higher face. Lowest: 3x3, 2x4."),
-        ("perudo", "bid more dice, two of a higher face, or half as many ones. Lowest: 3x3, 2x4, 1x1."),
-        ("plain", "bid more dice, or any number of a higher face, but no bid twice. Lowest: 3x3, 1x4."),
-        ("wildcard", "bid more dice, two of a higher face, or half as many ones. Lowest: 3x3, 2x4, 1x1."),
+        ("classic", "bid more threes, or two of a higher face (lowest 3x3, 2x4)."),
+        ("joker", "bid more dice, or two of a higher face, where ones count double (lowest 3x3, 2x4, 2x1)."),
+        ("spot-on", "bid more dice, or two of a higher face (lowest 3x3, 2x4)."),
+        ("perudo", "bid more dice, two of a higher face, or half as many ones (lowest 3x3, 2x4, 1x1)."),
+        ("plain", "bid more dice, or any number of a higher face, but no bid twice (lowest 3x3, 1x4)."),
+        ("wildcard", "bid more dice, two of a higher face, or half as many ones (lowest 3x3, 2x4, 1x1)."),
     ],
 )
 def test_a_refused_raise_is_answered_in_the_words_of_the_rules(rules: str, answer: str) -> None:
-    assert Table(rules).types("1x2")[0].startswith(f"Not a raise: {answer}")
+    assert Table(rules).types("1x2")[0].startswith(f"1x2 is not a raise: {answer}")
 
 
 def test_what_these_rules_do_not_have_is_named_after_them() -> None:
@@ -244,7 +244,7 @@ def test_another_move_withdraws_a_bid_that_was_to_be_confirmed() -> None:
     table = Table("classic")
     table.types("40x3", "1x3", "40x3")
     assert table.played == []
-    assert table.types("40x6") == ["Not a raise: bid more threes, or two of a higher face. Lowest: 3x3, 2x4."]
+    assert table.types("40x6") == [f"40x6 {NO_RAISE}"]
 
 
 def test_enter_alone_bids_a_huge_bid_that_was_the_last_line_and_nothing_else() -> None:
@@ -384,11 +384,10 @@ def test_a_player_who_is_back_before_the_others_is_not_told_to_move_at_once() ->
 
 def test_conceding_is_confirmed_at_a_terminal() -> None:
     table = Table(is_interactive=True)
-    table.types("concede")
-    assert table.line.prompt() == "concede? yes or no> "
-    assert list(table.line.completions()) == ["yes", "no"]
-    assert table.types("no") == ["You play on."]
-    table.types("concede", "yes")
+    means = ["Concede: you lose this match. If you are sure, type concede yes."]
+    assert table.types("concede") == table.types("concede no") == means
+    assert table.conceded == 0
+    table.types("concede Yes")
     assert (table.conceded, table.played) == (1, [])
 
 
@@ -456,7 +455,7 @@ def test_a_player_who_quits_before_giving_up_counts_is_told_when_it_will() -> No
 
 def test_a_player_who_is_out_has_nothing_to_give_up() -> None:
     table = Table(is_interactive=True)
-    table.types("concede", "yes")
+    table.types("concede yes")
     state, _ = apply(table.line.board.state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
     told(table, node.Happened(events.PlayerOut(0, "conceded"), state))
     out = "You're out. Watch the rest, talk, or leave."

@@ -159,9 +159,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     watcher.type("players\r")
     watcher.until("choosing", "you wait for a seat]")
     guest.type("1x2\r")  # if it is their turn: giving up goes with the next message
-    host.type("concede\r")
-    host.until_last_line("concede? yes or no>")
-    host.type("yes\r")
+    host.type("concede yes\r")
     for player in (host, guest, watcher):
         player.until("This evening's score: ")
     watcher.type("quit\r")
@@ -188,12 +186,8 @@ def test_a_spectator_who_lags_behind_the_end_may_ask_for_a_seat(terminal: Open) 
 def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
     mover, waiting = seated()
     mover.type("concede\r")
-    mover.until_last_line("concede? yes or no>")
-    mover.type("n\r")
-    mover.until("You play on.")
-    mover.type("concede\r")
-    mover.until_last_line("concede? yes or no>")
-    mover.type("yes\r")
+    mover.until("If you are sure, type concede yes.")
+    mover.type("concede yes\r")
     waiting.until("You win.")
     assert (mover.leave(), waiting.leave()) == (0, 0)
 

@@ -23,6 +23,7 @@ from p2pdice.rulesets import PRESETS
 from protocol.events import (
     Continued,
     LobbyChanged,
+    MatchFormed,
     MatchStarted,
     PeerBack,
     PeerLost,
@@ -319,6 +320,18 @@ def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeyp
     assert line.dialog() is None
     now += 2
     assert line.dialog() is not None, "the two minutes are over"
+
+
+def test_a_player_may_concede_before_the_seats_are_drawn() -> None:
+    """The box needed a state, so the screen failed."""
+    line, paper = on_paper(Owner())
+    paper.shows_board = True
+    line.take(LobbyChanged(people(("Ada", "Ben")), 2))
+    line.take(MatchFormed("ab" * 32))
+    line.obey("concede")
+    box = line.dialog()
+    assert box is not None
+    assert [(choice.line, choice.note) for choice in box.choices][2] == ("concede yes", "you are out for good")
 
 
 def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
