@@ -11,7 +11,7 @@ from math import erfc, exp, pi, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
-from cli.render import columns, counted, escape, listing
+from cli.render import columns, counted, escape, listing, shortened
 from cli.table.board import Board
 from cli.text.rounds import Weighed, weigh
 from p2pdice.events import BidMade, ChallengeCalled
@@ -207,12 +207,7 @@ def _shown(record: PlayerRecord, found: Sequence[PlayerRecord]) -> str:
     name = next(reversed(record.names))
     others = [each for each in found if each is not record and name in each.names]
     key = f" ({record.fingerprint[:4]})" if others else ""
-    shown = escape(name)
-    if columns(shown + key) > WIDTH:
-        while columns(shown + key) >= WIDTH:
-            shown = shown[:-1]
-        shown += "…"
-    return shown + key
+    return shortened(escape(name), WIDTH, key)
 
 
 def _padded(name: str, width: int) -> str:

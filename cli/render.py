@@ -91,6 +91,19 @@ def columns(text: str) -> int:
     )
 
 
+def shortened(text: str, width: int, tail: str = "") -> str:
+    """Return a text and its tail. If they are wider than ``width`` columns, the end of the text becomes ``…``.
+
+    >>> shortened("five", 4), shortened("five", 3), shortened("fives", 6, " 2")
+    ('five', 'fi…', 'fiv… 2')
+    """
+    if columns(text + tail) <= width:
+        return text + tail
+    while text and columns(f"{text}…{tail}") > width:
+        text = text[:-1]
+    return f"{text}…{tail}"
+
+
 def can_show(text: str, stream: TextIO) -> bool:
     """Return whether ``stream`` can encode ``text``. Windows consoles and ``LANG=C`` often cannot."""
     try:

@@ -48,7 +48,7 @@ class Counting:
         return int(die == face)
 
     def counts(self, die: int, face: int) -> bool:
-        """Return whether a die showing ``die`` counts for a bid on ``face``, with whatever weight."""
+        """Return whether a die showing ``die`` counts for a bid on ``face``, with any weight but 0."""
         return self.weight(die, face) != 0
 
     def opened(self, _face: int) -> Counting:

@@ -92,7 +92,7 @@ _ANSWERS: Final[Mapping[type, _Section]] = {
     Power: turns.power_stacked,
     Pass: turns.passed,
 }
-"""The moves accepted while the stack is not empty, whatever the phase."""
+"""The moves accepted while the stack is not empty, in any phase."""
 
 _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] = {
     Pledges: (Expect.PLEDGES, rounds.pledged),

@@ -300,5 +300,5 @@ def _pass_on(task: Task, future: Future[T]) -> None:
         future.set_result(task.result())
     except KilledWorker as error:  # several workers have died with it
         future.set_exception(BrokenExecutor(str(error)))
-    except Exception as error:  # noqa: BLE001  whatever the work raised
+    except Exception as error:  # noqa: BLE001 - the work may raise anything
         future.set_exception(error)

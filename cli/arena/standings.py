@@ -227,7 +227,7 @@ def summary_text(summary: Summary) -> str:
     for each in summary.shares:
         table = summary.plan.tables[each.table]
         if len(set(table.seats)) == 2 and each.entrant != table.seats[0]:
-            continue  # whatever the other one has not won, it has
+            continue  # the two shares add up to one
         heading = (
             f"{table.rules}, {counted(len(table.seats), 'player')}: {each.games:,} games in each row, fair share"
             f" {_percent(each.fair)} %, {100 * summary.confidence:g} % bounds"

@@ -83,7 +83,7 @@ class League:
         self._is_due = False
         """Whether that wait is over, so that a match begins as soon as there are enough players."""
         self._forgetting: asyncio.TimerHandle | None = None
-        """The timer while there are too few again: if it has not ended once there are enough, the wait goes on."""
+        """A timer that runs while there are too few players again. If enough come before it ends, the wait goes on."""
         self._is_last = False
 
     async def run(self, home: Path, port: int, interface: str | None, pledge: str) -> Ending:

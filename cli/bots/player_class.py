@@ -1,8 +1,8 @@
 """What people type for a bot, everywhere alike: a level of the house bots, ``module:Class``, or a command.
 
 A class comes from the folder in which the command was typed, or from an installed package. The folder comes last on the
-path of modules, so that no file in it replaces a module of p2pdice or of a library. A file that is hidden in this way,
-although the bot imports it, is named instead of running with the wrong module.
+path of modules, so that no file in it replaces a module of p2pdice or of a library. If the bot imports a file that such
+a module hides, an error names the file, and the bot does not run.
 """
 
 from __future__ import annotations

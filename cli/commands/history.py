@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -198,21 +198,10 @@ def _chosen(
     names = tuple(dict.fromkeys((*PRESETS, HOUSE, *(each.rules_name for each in finished if each.rules_name))))
     if rules is not None and rules.casefold() not in map(str.casefold, names):
         raise typer.BadParameter(f"{escape(rules)} is not one of {listing([*map(escape, names)], 'or')}.")
-    begin = _seconds(since, float("-inf"))
-    end = _seconds(until and until.replace(hour=23, minute=59, second=59, microsecond=999999), float("inf"))
+    first, last = since or datetime.min, until or datetime.max
     by_day = sorted(finished, key=lambda each: -_moment(each))
-    then = [(each, _is_meant(each, player, rules)) for each in by_day if begin <= _moment(each) <= end]
+    then = [(each, _is_meant(each, player, rules)) for each in by_day if first.date() <= _day_of(each) <= last.date()]
     return [each for each, is_meant in then if is_meant], [each for each, is_meant in then if is_meant is None]
-
-
-def _seconds(day: datetime | None, otherwise: float) -> float:
-    """Return a Unix time; infinity for a date at either end of the calendar that this system cannot convert."""
-    if day is None:
-        return otherwise
-    try:
-        return day.timestamp()
-    except (OverflowError, ValueError, OSError):
-        return float("-inf") if day.year < 1970 else float("inf")
 
 
 def _finished(home: Home) -> Sequence[ListedMatch]:
@@ -228,6 +217,13 @@ def _moment(match: ListedMatch) -> float:
         return match.begun
     assert match.transcript is not None
     return match.transcript.stat().st_mtime
+
+
+def _day_of(match: ListedMatch) -> date:
+    try:
+        return datetime.fromtimestamp(_moment(match)).date()
+    except (OverflowError, OSError, ValueError):  # a damaged disk can return any time
+        return date.max
 
 
 def _is_meant(match: ListedMatch, player: str | None, rules: str | None) -> bool | None:

@@ -54,7 +54,7 @@ _KEY_NAMES: Final = {"←→↑↓": "arrows", "←→": "left/right", "↑↓":
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The layout of a table. Whatever does not fit has no area."""
+    """The layout of a table. A part that does not fit has no area."""
 
     size: str
     seats: Mapping[int, Area]

@@ -137,9 +137,9 @@ class Screen:
         self._replies: list[str] | None = None
         """The replies to the last line so far, while the table obeys it; None at other times."""
         self._reply_rows: tuple[str, ...] = ()
+        """The rows of the last reply, shown until the next key or the next turn."""
         self._former_reply: tuple[str, ...] = ()
         """The reply that the last key has cleared."""
-        """The rows of the last reply, shown until the next key or the next turn."""
         self._reply_turn: object = None
         """The turn in which the reply was given."""
         self._asked = ""

@@ -1,9 +1,13 @@
 """The rounds of a match, folded from its events: a summary of each, a recap, and the odds of bids in hindsight.
 
-The recap only uses rounds whose cups were opened, because other dice are unknown. The best bluff is, among the bids
-that were false but raised, the least likely one given its bidder's own dice, if it was less than half likely. The worst
-call is, among the wrong calls of liar, the one on the bid that was likeliest given the caller's own dice. The luckiest
-roll has the rarest number of one face, including wild ones.
+The recap only uses rounds whose cups were opened, because other dice are unknown.
+
+Best bluff
+    Of the false bids that were raised, the least likely one given the bidder's own dice, if it was below one half.
+Worst call
+    Of the wrong calls of liar, the one on the bid that was likeliest given the caller's own dice.
+Luckiest roll
+    The hand with the rarest number of one face, including wild ones.
 """
 
 from __future__ import annotations
