@@ -32,6 +32,7 @@ from protocol.events import (
     LobbyChanged,
     MatchResult,
     MatchStarted,
+    Overdue,
     PeerBack,
     PeerLost,
     Said,
@@ -176,6 +177,10 @@ class LiveTable(Table):
             and self.bots.issuperset(player.fingerprint for player in (*event.joined, *event.left))
         ):
             return ()
+        if isinstance(event, Overdue) and not self._knows_time():
+            if any(player.is_me for player in event.awaited):
+                return ("The others can soon go on without you.",)
+            return (f"Waiting for {self.board.seating.named(event.awaited)}.",)
         return super().told(event)
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
@@ -225,15 +230,16 @@ class LiveTable(Table):
         to choose and was away meanwhile: this program does not know how long the others have been waiting.
         """
         clock = self._node.clock() if self.board.match and not self.pace.is_holding else None
-        return clock if clock is not None and clock.seconds and not self._was_away(clock) else None
+        return clock if clock is not None and clock.seconds and self._knows_time() else None
 
-    def _was_away(self, clock: Clock) -> bool:
-        """Return whether the reader is awaited, and the clock has not simply run since the open step began."""
-        match = self._node.match
-        if match is None or not any(player.is_me for player in clock.awaited):
-            return False
+    def _knows_time(self) -> bool:
+        """Return whether the node's clock is right: not if the reader has to choose, and the clock has not simply run
+        since the open step began."""
+        match, clock = self._node.match, self._node.clock()
+        if match is None or clock is None or not any(player.is_me for player in clock.awaited):
+            return clock is not None
         passed = asyncio.get_running_loop().time() - match.waiting.timeouts.opened
-        return abs(clock.allowed - passed - clock.seconds) > 1
+        return abs(clock.allowed - passed - clock.seconds) < 1
 
     def progress(self) -> Progress | None:
         match = self._node.match

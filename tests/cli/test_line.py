@@ -52,6 +52,7 @@ class Table:
             renew_code=self._start,
             match=match,
             can_claim=False,
+            clock=lambda: Clock((BEN,), 30, 120, True),
             asked=(),
         )
         self.line, self.paper = on_paper(owner, home=Path("home"), is_interactive=is_interactive)

@@ -22,7 +22,7 @@ from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import fingerprint
 from protocol.errors import NodeError
-from protocol.events import Happened, MatchResult, MatchStarted, YourTurn
+from protocol.events import Happened, MatchResult, MatchStarted, Overdue, YourTurn
 from protocol.match.lobby import TableSettings
 from protocol.storage.store import StoredMatch
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience
@@ -62,6 +62,16 @@ def player_table(person: Person) -> LiveTable:
     return table
 
 
+def spectator_table(person: Person) -> tuple[LiveTable, list[str]]:
+    """Return the table of a spectator, and what is told there."""
+    paper = Paper(is_interactive=False)
+    table = SpectatorTable(person.node, Settings(person.node.home.path), Showing(), "")
+    table.face = paper
+    for event in person.events:
+        table.take(event)
+    return table, paper.said
+
+
 @in_room
 async def test_the_rounds_before_a_return_are_part_of_the_match(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3, SHORT)
@@ -75,11 +85,7 @@ async def test_the_rounds_before_a_return_are_part_of_the_match(room: Room) -> N
     await until(lambda: ada.told(MatchStarted) and eve.told(MatchStarted))
     assert [person.told(MatchStarted)[0].resumed for person in (ada, eve)] == [True, True]
     await play((ada, ben, cleo), lambda: all(person.told(MatchResult) for person in (ada, ben, cleo, eve)))
-    watched = SpectatorTable(eve.node, Settings(eve.node.home.path), Showing(), "")
-    watched.face = Paper(is_interactive=False)
-    for event in eve.events:
-        watched.take(event)
-    boards = [player_table(person).board for person in (ben, ada)] + [watched.board]
+    boards = [player_table(person).board for person in (ben, ada)] + [spectator_table(eve)[0].board]
     assert len(boards[0].rounds) >= 3
     assert boards[1].rounds == boards[0].rounds
     assert boards[2].rounds == boards[0].rounds
@@ -189,3 +195,33 @@ def test_a_player_whose_network_was_lost_is_shown_no_such_time_either(tmp_path: 
         in_a_room(tmp_path / str(seed), seed, scene)
     assert "Host" in seen, "the links of a host are older than the match"
     assert len(seen) > 1
+
+
+@in_room
+async def test_a_late_spectator_is_told_no_time_that_only_the_players_know(room: Room) -> None:
+    ada, ben, _ = await in_turn(room, 3)
+    await asyncio.sleep(20)
+    eve = await room.sit("Eve")
+    await eve.node.watch(line(room, ben.key, ben.node.identity.fingerprint))
+    await until(lambda: eve.told(MatchStarted))
+    await ada.die()
+    await until(lambda: eve.told(Overdue))
+    table, told = spectator_table(eve)
+    assert told[-1] == f"Waiting for {ada.name}."
+    assert table.clock() is None
+
+
+@in_room
+async def test_who_was_cut_off_is_told_to_hurry_without_a_time(room: Room) -> None:
+    ada, *others = await in_turn(room, 3)
+    await asyncio.sleep(20)
+    for cut in (room.cut, room.mend):
+        for other in others:
+            cut(ada.key, other.key)
+        await asyncio.sleep(3)
+    ada.events = [event for event in ada.events if not isinstance(event, Overdue)]
+    await until(lambda: ada.told(Overdue))
+    table, paper = on_paper(ada.node, home=ada.node.home.path)
+    for event in ada.events:
+        table.take(event)
+    assert paper.said[-1] == "The others can soon go on without you."
