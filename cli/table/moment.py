@@ -148,8 +148,8 @@ def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
     """
     happened = event.event if isinstance(event, Happened) else None
     if isinstance(event, Said):
-        seat = next((at for at, one in enumerate(board.players) if one.fingerprint == event.player.fingerprint), 0)
-        name = display_names([event.player], board.players)[0]
+        seat = next((at for at, one in enumerate(board.players) if one.fingerprint == event.player.fingerprint), None)
+        name = capital(display_names([event.player], board.players)[0])
         yield Talk(seat, "You" if event.player.is_me else name, escape(event.text))
         return
     played = board.rounds if isinstance(event, MatchResult) else board.rounds[:-1]

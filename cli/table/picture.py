@@ -430,9 +430,8 @@ def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
         if len(told) >= area.height:
             break
     for row, (said, head, text) in enumerate(told[max(len(told) - area.height, 0) :]):
-        role = "quiet" if said.seat is None else "text"
-        speaker = role if said.seat is None else f"seat{said.seat % 10}"
-        end = canvas.put(area.x, area.y + row, head, speaker, bold=said.seat is not None)
+        role = "text" if said.name else "quiet"
+        end = canvas.put(area.x, area.y + row, head, said.role, bold=bool(said.name))
         canvas.put(end, area.y + row, text, role)
 
 
@@ -441,17 +440,16 @@ def _newest(canvas: Canvas, scene: Scene) -> None:
     if not scene.talk or len(scene.reply) > 1:
         return
     ((said, head, text),) = _said(scene.talk[-1], canvas.width - 2, 1)
-    role = "quiet" if said.seat is None else f"seat{said.seat % 10}"
-    end = canvas.put(1, canvas.height - 2, head, role, bold=said.seat is not None)
+    end = canvas.put(1, canvas.height - 2, head, said.role, bold=bool(said.name))
     canvas.put(end, canvas.height - 2, text, "quiet")
 
 
 def _said(said: Talk, columns: int, most: int) -> list[tuple[Talk, str, str]]:
     """Return the rows of one entry in the talk, at most so many, each with its prefix."""
-    head = "· " if said.seat is None else f"{cut(said.name, max(columns // 2, 1))}: "
+    head = f"{cut(said.name, max(columns // 2, 1))}: " if said.name else "· "
     indent = width(head)
     told = [row for line in said.text.split("\n") for row in broken(line, max(columns - indent, 8))]
-    most = most if said.seat is None else min(most, _SAYS)
+    most = min(most, _SAYS) if said.name else most
     if len(told) > most:
         told = [*told[: most - 1], cut(told[most - 1] + " …", columns - indent)]
     return [(said, " " * indent if row else head, text) for row, text in enumerate(told)]

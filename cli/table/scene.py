@@ -96,11 +96,18 @@ class Talk:
     """One chat message, or one event outside the game."""
 
     seat: int | None
-    """The speaker's seat, or place at the table in the lobby; None for an event, drawn ``quiet`` after a ·."""
+    """The speaker's seat, or place at the table in the lobby; None for a spectator and for an event."""
     name: str
-    """Safe to print; empty for an event."""
+    """The speaker. Safe to print; empty for an event, which is drawn ``quiet`` after a ·."""
     text: str
     """Safe to print; it may have several lines."""
+
+    @property
+    def role(self) -> str:
+        """The role in which the speaker is drawn: the seat's, if there is one."""
+        if self.seat is not None:
+            return f"seat{self.seat % 10}"
+        return "text" if self.name else "quiet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
         case node.Claimed():
             return _claimed(event)
         case node.Said():
-            who = "You say" if event.player.is_me else f"{seating.named([event.player])} says"
+            who = "You say" if event.player.is_me else f"{capital(seating.named([event.player]))} says"
             return f"{who}: {escape(event.text)}"
         case node.Stopped():
             return f"This program has stopped: {clause(escape(event.reason))} The match can be resumed."

@@ -21,6 +21,7 @@ from cli.table.picture import picture
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Band, Scene, Talk
 from cli.table.theme import Theme
+from cli.text.narrate import narrate
 from p2pdice.engine import apply
 from p2pdice.events import Event, StakesPaid, TicketsEarned
 from p2pdice.moves import Evict, Hand, Hands, Play, Pledges, Rolled, parse_move
@@ -285,6 +286,14 @@ def test_what_is_said_writes_to_no_terminal() -> None:
     (said,) = talk(Said(made.players[1], "\x1b[2Jhi\u202e"), made.board, ())
     assert said == Talk(1, "Ben", "\\x1b[2Jhi\\u202e")
     assert "\x1b" not in picture(made.board, Scene(talk=[said]), 80, 24, Theme()).text()
+
+
+def test_a_spectator_speaks_in_the_colour_of_no_player() -> None:
+    made = sample("1x2")
+    heard = [Said(who, "hi") for who in (made.players[0], PlayerInfo("a spectator", "9999-KVHF"))]
+    said = [entry for event in heard for entry in talk(event, made.board, ())]
+    assert [(entry.name, entry.role) for entry in said] == [("You", "seat0"), ("A spectator", "text")]
+    assert narrate(heard[1], made.board.seating) == "A spectator says: hi"
 
 
 def test_a_guest_has_the_customs_of_the_table_it_sits_at_now() -> None:
