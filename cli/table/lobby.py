@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, command_line, counted, escape, listing, numbered, qr_code, sentence, shown_path
@@ -314,8 +315,11 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     if has_podium:
         _podium(canvas, board, inner._replace(y=inner.y + inner.height - 4, height=4), placed[:_PODIUM], names)
     at = y + height + (rows >= 18)
-    lines, first, kept = _story(board, scene, placed[_PODIUM if has_podium else len(winners) :], names, columns - 2)
+    lines, first = _story(board, scene, placed[_PODIUM if has_podium else len(winners) :], names, columns - 2)
     room = y + rows - at
+    kept = _proof(board, over.transcript, columns - 2)
+    if first + len(kept) > room:  # the whole path is printed when the table closes
+        kept = _proof(board, Path(over.transcript.name), columns - 2)
     if len(lines) + 1 + len(kept) <= room:
         kept.insert(0, ("", None, "", ""))
     is_short = columns < _NARROW  # then the recap comes last, so that only its rows are cut
@@ -362,8 +366,8 @@ def _you(over: MatchResult, seat: int) -> str:
 
 def _story(
     board: Board, scene: Scene, rest: Sequence[tuple[int, int]], names: Sequence[str], columns: int
-) -> tuple[list[_Line], int, list[_Line]]:
-    """Return the rows below the podium (title, seat, name, text), where the recap begins, and those on the proof."""
+) -> tuple[list[_Line], int]:
+    """Return the rows below the podium (title, seat, name, text), and where the recap begins."""
     over = board.over
     assert over is not None
     beside = 15 if columns + 2 >= _NARROW else 0  # a narrow card has no titles
@@ -386,18 +390,22 @@ def _story(
     ]
     if board.state is not None and board.state.motes is not None and board.state.motes.soul is not None:
         lines.append(("Twin Soul", None, "", f"{board.state.motes.soul.name}."))
-    signed = confirmation(over, has_leavers=board.has_leavers)
-    path = shown_path(over.transcript)
-    copy = f"Your copy proves it: {path}" if over.match_id else f"Nobody signed this game: {path} proves nothing."
-    proof = [signed, copy]
-    proof = [" ".join(proof)] if width(" ".join(proof)) <= columns else proof
-    kept: list[_Line] = [("", None, "", part) for line in proof for part in broken(line, columns)]
-    told = board.recap
     first = len(lines)
-    for row in told:
+    for row in board.recap:
         text, *more = broken(row.text, max(columns - beside - 2 - width(row.who), columns // 2))
         lines += [(row.title, row.seat, row.who, text), *((" ", None, "", part.strip()) for part in more)]
-    return lines, first, kept
+    return lines, first
+
+
+def _proof(board: Board, transcript: Path, columns: int) -> list[_Line]:
+    """Return the rows on who signed the result, and on the transcript that proves it."""
+    over = board.over
+    assert over is not None
+    signed, path = confirmation(over, has_leavers=board.has_leavers), shown_path(transcript)
+    copy = f"Your copy proves it: {path}" if over.match_id else f"Nobody signed this game: {path} proves nothing."
+    told = [signed, copy]
+    told = [" ".join(told)] if width(" ".join(told)) <= columns else told
+    return [("", None, "", part) for line in told for part in broken(line, columns)]
 
 
 def _exits(board: Board) -> list[tuple[int, str]]:

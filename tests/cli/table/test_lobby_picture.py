@@ -291,6 +291,18 @@ def test_an_end_card_says_who_won_and_where_the_transcript_is(size: tuple[int, i
             assert title in shown
 
 
+def test_a_long_path_hides_no_place_and_no_score_in_a_small_window() -> None:
+    board = finished()
+    assert board.over is not None
+    folder = Path("/home/somebody/.local/share/p2pdice/matches")
+    board.over = replace(board.over, transcript=folder / "2026-11-27-house-rules-1345d8ef.p2pdice")
+    shown = drawn(board, (40, 12), scene=Scene(score="Ada 2, Ben 1, Cleo 0 and Dan 0"))
+    assert all(f"{place}. " in shown for place in (2, 3, 4))
+    assert "Ada 2, Ben 1, Cleo 0 and Dan 0." in shown
+    assert "2026-11-27-house-rules" in shown
+    assert "/home/somebody" in drawn(board, (80, 24))
+
+
 def test_an_end_card_says_whose_bot_has_won() -> None:
     """A friend may have the name of a bot without its mark, even if only the bot is at this table."""
     names = ("Ada", "Cleo (Ada's bot)", "Ben (bot)")
