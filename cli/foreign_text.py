@@ -83,7 +83,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._start: bytes | None = b""
-        """The first bytes until they are known to be a byte order mark or not; None from then on."""
+        """The first bytes, until it is known whether they are a byte order mark; None after that."""
         self._utf_16: codecs.IncrementalDecoder | None = None
 
     def feed(self, data: bytes, *, is_last: bool = False) -> bytes:

@@ -180,10 +180,10 @@ def row(counted: int, unknown: int, face: int, counting: Counting) -> tuple[floa
 
 @lru_cache(maxsize=256)
 def _tails(dice: int, weights: tuple[int, ...]) -> tuple[int, tuple[int, ...], int]:
-    """Count the throws of ``dice`` dice by the total that they reach at least; ``weights`` has the value of each face.
+    """Count the throws of ``dice`` dice that reach each total; ``weights`` has the value of each face.
 
-    :returns: the lowest possible total; the number of throws that reach at least this total plus the index, where the
-        last index is one above the highest total and has 0 throws; and the number of all throws.
+    :returns: the lowest possible total; for each total from there on, the number of throws that reach it or more, which
+        ends with a 0 for the first total that no throw reaches; and the number of all throws.
     """
     standing = sum(weights)
     if set(weights) <= {0, 1}:  # the total is binomially distributed

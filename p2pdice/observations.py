@@ -111,7 +111,7 @@ class Layout:
                 places[part:end] = part + (np.arange(end - part) + me * width) % max(1, end - part)
 
     def turned(self, numbers: Floats, me: int) -> Floats:
-        """Return an observation whose seats start with seat 0, as the seat ``me`` has it."""
+        """Turn an observation whose seats start with seat 0 into one whose seats start with ``me``."""
         return numbers.take(self._turned[me])
 
     def mask(self, moves: Sequence[Move]) -> NDArray[np.int8]:

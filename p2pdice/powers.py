@@ -417,7 +417,3 @@ DARK: Final = MotePower(
 _BY_MOTE: Final = {power.mote: power for power in (LIGHT, GREY, NEUTRAL, BLUE, RED, DARK)}
 POWERS: Final[Mapping[Mote, MotePower]] = MappingProxyType({mote: _BY_MOTE[mote] for mote in NOTATION})
 """The powers by mote, in the order of the faces of the roll for the prize."""
-EVENTS: Final[Mapping[str, type[PowerEvent]]] = MappingProxyType(
-    {type(event).__name__: type(event) for power in POWERS.values() for event in power.events}
-)
-"""The event classes of single motes, by class name."""

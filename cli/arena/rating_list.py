@@ -1,4 +1,4 @@
-"""A rating list of the bots in many files of arenas, whose format docs/games.md describes. They may come from anybody.
+"""A rating list of the bots in many files of arenas, which may come from anybody. docs/games.md describes their format.
 
 Games with equal seeds have the same dice, even in different files, so they are one cluster. So a file that is given
 twice, or a copy of it, does not make the ratings look more certain.

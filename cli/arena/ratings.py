@@ -67,7 +67,7 @@ class Deals:
 
     def __init__(self) -> None:
         self._begun: dict[Hashable, list[tuple[int, ...]]] = {}
-        """The points by entrant of each game, by deal, of deals that are not complete."""
+        """For each incomplete deal, the points of each of its games by entrant."""
 
     @property
     def left(self) -> int:

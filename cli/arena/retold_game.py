@@ -14,8 +14,9 @@ from cli.arena.game import Game, SeatFault
 from cli.arena.game_file import reading
 from cli.bots.faults import predicate
 from cli.bots.referee import Referee
+from cli.exits import Failure
 from cli.foreign_text import read_object
-from cli.render import counted
+from cli.render import counted, sentence, shown_path
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Hand
@@ -23,18 +24,6 @@ from p2pdice.rulesets import Ruleset
 from p2pdice.state import Expect, State
 from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, MatchStarted, NodeEvent, Notice, PlayerInfo
 from protocol.match.replay import ClosedStep, Moment
-
-
-class NoGameError(Exception):
-    """There is no such game. The message is a clause about the file, unescaped.
-
-    :param example: the number of a game that is there; None if there is none.
-    """
-
-    def __init__(self, reason: str, example: int | None) -> None:
-        super().__init__(reason)
-        self.example = example
-
 
 _NUMBER: Final = re.compile(rb'\A\{"type":"game","number":(\d{1,10}),')
 """The beginning of a line as an arena writes it."""
@@ -53,7 +42,7 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
     """Return a game in the file of an arena.
 
     :param number: None for the only game in the file.
-    :raises NoGameError: if there is no such game, or ``number`` is None and there are several.
+    :raises Failure: if there is no such game, or ``number`` is None and there are several.
     :raises GameFileError: if a line before the game is none of such a file.
     :raises UnreadableGameError: if the game cannot be shown.
     :raises OSError: if the file cannot be read, or is no regular file.
@@ -69,7 +58,7 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
             if data.get("type") == "arena" or number not in (None, data.get("number")):
                 continue
             if found is not None:
-                raise NoGameError("it has several games", found.number)
+                raise _no_game(path, "it has several games", found.number)
             found = Game.from_json(data)
             if number is not None:
                 break
@@ -78,8 +67,13 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
         there = (
             f": its {counted(len(numbers), 'game')} are numbered {min(numbers)} to {max(numbers)}" if numbers else ""
         )
-        raise NoGameError(f"it has no game{asked}{there}", min(numbers, default=None))
+        raise _no_game(path, f"it has no game{asked}{there}", min(numbers, default=None))
     return RetoldGame(path, found)
+
+
+def _no_game(path: Path, reason: str, example: int | None) -> Failure:
+    hint = "" if example is None else f"Give the number of a game, such as --game {example}."
+    return Failure(f"{shown_path(path)}: {sentence(reason)}", hint=hint)
 
 
 class RetoldGame:

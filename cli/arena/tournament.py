@@ -21,6 +21,7 @@ from cli.arena.game import Game, Plan, luck
 from cli.arena.game_file import reading
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
+from cli.exits import Failure
 from cli.foreign_text import read_object, write_object
 from cli.render import listing, shown_path
 from p2pdice.version import VERSION as PROGRAM
@@ -93,14 +94,6 @@ def _result(game: Game) -> Game:
 VERSION: Final = 1
 
 
-class ChangedBotError(Exception):
-    """The file belongs to this arena, but other versions of its bots have played. The message is safe to print."""
-
-
-class JournalInUseError(Exception):
-    """Another arena is writing to the file. The message can be printed as it is."""
-
-
 def heading(plan: Plan) -> dict[str, Any]:
     """Return the heading as data for JSON. It omits the number of games, so that an arena can be made longer.
 
@@ -152,8 +145,7 @@ class Journal:
 
     :param is_resumed: read the games from the file, if it exists; otherwise the file must not exist.
     :raises GameFileError: if the file to be resumed is not one of this arena.
-    :raises ChangedBotError: if it is, but other versions of its bots have played.
-    :raises JournalInUseError: if another arena is writing to it.
+    :raises Failure: if it is, but other versions of its bots have played, or another arena is writing to it.
     :raises FileExistsError: if the file exists, but is not to be resumed.
     :raises OSError: if it cannot be read or written.
     """
@@ -209,7 +201,8 @@ class Journal:
                     self._resume(Game.from_json(read_object(line)))
                 elif line != begun:
                     if changed := _changed(read_object(line), self._plan):
-                        raise ChangedBotError(f"{changed} since the games in {shown_path(path)} were played")
+                        hint = "Begin a new arena, without --resume. The old games are kept."
+                        raise Failure(f"{changed} since the games in {shown_path(path)} were played.", hint=hint)
                     raise ValueError("this is not the heading of this arena")
             if not lines.size and not begun.startswith(path.read_bytes()):  # else the arena was killed while writing it
                 raise ValueError("this is not the heading of this arena")
@@ -241,4 +234,5 @@ def _hold(path: Path) -> Connection:
     try:
         return hold_file(path)
     except HomeInUseError:
-        raise JournalInUseError(f"{shown_path(path)} is in use by another arena") from None
+        hint = "Wait until it ends, or name another file: --out"
+        raise Failure(f"{shown_path(path)} is in use by another arena.", hint=hint) from None

@@ -26,13 +26,13 @@ from cli.arena.pool import local
 from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList
 from cli.arena.ratings import HEADS
 from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
-from cli.arena.tournament import ChangedBotError, Journal, JournalInUseError, kept, run
+from cli.arena.tournament import Journal, kept, run
 from cli.bots.bot_seat import introduced
 from cli.bots.faults import trace_before, trace_lines
 from cli.bots.player_class import EntrantError
 from cli.bots.programs import ProgramError, split_command
 from cli.commands.bot_options import LogsOption, MoveOption, log_folder
-from cli.commands.judging import MOST_CORES, ProgressLine, cores
+from cli.commands.judging import MOST_CORES, cores, progress_line
 from cli.exits import ExitCode, Failure
 from cli.front import JsonOption, PlayGroup, application
 from cli.home import open_log
@@ -215,13 +215,9 @@ def play(
         stack.enter_context(_ended_like_ctrl_c())
         try:
             journal = stack.enter_context(Journal(path, plan, is_resumed=resume))
-        except ChangedBotError as wrong:
-            raise Failure(f"{wrong}.", hint="Begin a new arena, without --resume. The old games are kept.") from None
         except GameFileError as wrong:
             same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
             raise Failure(sentence(str(wrong)), hint=f"Repeat the original arguments, {same}.") from None
-        except JournalInUseError as wrong:
-            raise Failure(f"{wrong}.", hint="Wait until it ends, or name another file: --out") from None
         executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)
         told = stack.enter_context(_progress())
         try:
@@ -377,7 +373,7 @@ def _progress() -> Iterator[Callable[[ArenaProgress], None]]:
     """Show the games played and the time left: in a status line, or without one in up to :data:`_SLICES` lines."""
     begun = time.monotonic()
     slices = 0
-    with ProgressLine(sys.stderr) as progress:
+    with progress_line(sys.stderr) as progress:
 
         def told(now: ArenaProgress) -> None:
             nonlocal slices

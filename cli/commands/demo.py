@@ -14,7 +14,7 @@ import typer
 
 from cli.bots.crew import DemoMatch
 from cli.commands.bot_options import LevelsOption, dealt
-from cli.commands.judging import ProgressLine, read_transcript
+from cli.commands.judging import progress_line, read_transcript
 from cli.commands.replay import opened, told_verdict
 from cli.exits import Failure
 from cli.front import application
@@ -97,7 +97,7 @@ def demo(
     chosen = ["--rules", rules, *(part for change in changes or () for part in ("--set", change))]
     folder = (out if out is not None else Path(mkdtemp(prefix="p2pdice-demo-"))).resolve()
     account = RoundSummary()
-    with ProgressLine(sys.stderr if as_json else sys.stdout) as progress:
+    with progress_line(sys.stderr if as_json else sys.stdout) as progress:
         if seed is not None:
             progress.line("The seed fixes the bots' choices. Dice and keys are secret, and differ every time.")
         some = counted(players, "player").capitalize()

@@ -7,10 +7,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 from cli.boundary import as_failure
@@ -113,29 +112,11 @@ def _size(paths: Iterable[Path]) -> int:
 
 
 class ProgressLine:
-    """Prints permanent lines to ``stream`` and, on a terminal, a status line below them.
+    """Prints permanent lines to ``stream`` and, on a terminal, a status line below them: see :func:`progress_line`."""
 
-    It is a context manager, which removes the status line at its end.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, status: Status | None = None) -> None:
         self._stream = stream
-        self._status: Status | None = None
-        self._stack = ExitStack()
-
-    def __enter__(self) -> ProgressLine:
-        if wants_color(self._stream):
-            from rich.console import Console
-
-            self._status = Console(file=unguarded(self._stream), highlight=False, markup=False).status("")
-            self._stack.enter_context(hiding_cursor(self._stream))
-            self._stack.enter_context(self._status)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._stack.close()
+        self._status = status
 
     @property
     def has_status(self) -> bool:
@@ -158,12 +139,25 @@ class ProgressLine:
 
 
 @contextmanager
+def progress_line(stream: TextIO) -> Iterator[ProgressLine]:
+    """Yield a progress line, whose status line is removed at the end of the block."""
+    if not wants_color(stream):
+        yield ProgressLine(stream)
+        return
+    from rich.console import Console
+
+    console = Console(file=unguarded(stream), highlight=False, markup=False)
+    with hiding_cursor(stream), console.status("") as status:
+        yield ProgressLine(stream, status)
+
+
+@contextmanager
 def progress_over(paths: Sequence[Path], as_json: bool) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows a status line at a terminal, if the files are large enough to take a moment."""
     if as_json or not sys.stdout.isatty() or _size(paths) <= SHARE:
         yield lambda _: None
         return
-    with ProgressLine(sys.stdout) as progress:
+    with progress_line(sys.stdout) as progress:
         yield progress.now
 
 

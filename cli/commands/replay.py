@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.arena.game_file import GameFileError
-from cli.arena.retold_game import NoGameError, RetoldGame, UnreadableGameError, game_from, is_arena
+from cli.arena.retold_game import RetoldGame, UnreadableGameError, game_from, is_arena
 from cli.commands.judging import named_transcript, read_transcript
 from cli.commands.verify import CODES, FileVerdict, describe, headline
 from cli.exits import ExitCode, Failure
@@ -206,9 +206,6 @@ def opened(name: str, settings: Settings, as_json: bool, game: int | None = None
 def _game(path: Path, game: int | None) -> RetoldGame:
     try:
         return game_from(path, game)
-    except NoGameError as error:
-        hint = "" if error.example is None else f"Give the number of a game, such as --game {error.example}."
-        raise Failure(f"{shown_path(path)}: {sentence(str(error))}", hint=hint) from None
     except GameFileError as error:
         raise Failure(sentence(str(error)), code=ExitCode.ALTERED) from None
     except UnreadableGameError as error:

@@ -142,15 +142,6 @@ class Chapter:
     """A clause on the call, the count and the consequences; empty if the round did not end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
-    """The coins that one player received and won or lost."""
-
-    name: str
-    payout: int
-    delta: int
-
-
 @dataclass(slots=True)
 class Contents:
     """Everything that a page shows."""
@@ -161,7 +152,8 @@ class Contents:
     rounds: list[Chapter] = field(default_factory=list)
     dealt: list[list[int]] = field(default_factory=list)
     """How often each face was dealt, from one to six, by seat."""
-    payments: list[Payment] = field(default_factory=list)
+    payments: list[tuple[str, int, int]] = field(default_factory=list)
+    """Each player's name, the coins received, and the coins won or lost."""
     steps: list[ClosedStep] = field(default_factory=list)
     recap: tuple[RecapRow, ...] = ()
     """At most three rows: best bluff, worst call, luckiest roll."""
@@ -214,8 +206,7 @@ def contents(replayed: Retelling) -> Contents:
                 part.hands = [(name, _cup(cup)) for name, cup in cups if cup != ()]
                 continue
             case Happened(event=StakesPaid() as paid):
-                each = zip(found.seating.names, paid.payout, paid.delta, strict=True)
-                found.payments = [Payment(*values) for values in each]
+                found.payments = [*zip(found.seating.names, paid.payout, paid.delta, strict=True)]
             case MatchStarted():
                 continue
         part.lines.extend(_lines(event, board))

@@ -233,8 +233,8 @@ class LiveTable(Table):
         return clock if clock is not None and clock.seconds and self._knows_time() else None
 
     def _knows_time(self) -> bool:
-        """Return whether the node's clock is right: not if the reader has to choose, and the clock has not simply run
-        since the open step began."""
+        """Return whether the node's clock is right. If the reader has to choose, it is right only if it has run without
+        a break since the open step began."""
         match, clock = self._node.match, self._node.clock()
         if match is None or clock is None or not any(player.is_me for player in clock.awaited):
             return clock is not None

@@ -437,7 +437,7 @@ def _opening(bids: list[Bid], is_first: bool) -> Bid:
 def _raises(state: State, bids: list[Bid], call: Move) -> list[Bid]:
     """Return raises of the next kind, so that a round shows each kind once; an empty list when it is time to call.
 
-    A round that ends with exact has three bids, so that its leader calls, who has lost a die and can gain it back.
+    A round that ends with exact has three bids. So its leader calls, who has lost a die and can gain it back.
     """
     assert state.bid is not None
     quantity, face, _ = state.bid

@@ -46,7 +46,7 @@ from cli.arena.game_file import GameFileError
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
 from cli.arena.ratings import POINTS
 from cli.arena.standings import Decision, Summary, summary_text
-from cli.arena.tournament import Journal, JournalInUseError, filed, kept, run
+from cli.arena.tournament import Journal, filed, kept, run
 from cli.bots.bot import PlayerBot, SharedDice
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee
@@ -694,7 +694,7 @@ class TestJournal:
         arena, path = plan("odds", "odds"), tmp_path / "games.ndjson"
         with Journal(path, arena, is_resumed=False):
             before = path.read_bytes()
-            with pytest.raises(JournalInUseError):
+            with pytest.raises(Failure, match="in use by another arena"):
                 Journal(path, arena, is_resumed=is_resumed)
             assert path.read_bytes() == before
         with Journal(path, arena, is_resumed=True):
@@ -704,7 +704,7 @@ class TestJournal:
     def test_two_arenas_do_not_write_to_one_file_by_two_names(self, tmp_path: Path) -> None:
         arena, path, link = plan("odds", "odds"), tmp_path / "games.ndjson", tmp_path / "link"
         link.symlink_to(path)
-        with Journal(path, arena, is_resumed=False), pytest.raises(JournalInUseError):
+        with Journal(path, arena, is_resumed=False), pytest.raises(Failure, match="in use by another arena"):
             Journal(link, arena, is_resumed=True)
 
     def test_a_longer_arena_goes_on_with_tables_of_any_size(self) -> None:

@@ -13,8 +13,9 @@ from cli.arena import game_file
 from cli.arena.game import Game
 from cli.arena.game_file import GameFileError
 from cli.arena.rating_list import RatingList
-from cli.arena.retold_game import NoGameError, game_from
+from cli.arena.retold_game import game_from
 from cli.arena.tournament import Journal, filed
+from cli.exits import Failure
 from tests.cli.test_arena import plan, played, text
 
 ARENA = plan("odds", "odds", games=4)
@@ -116,7 +117,7 @@ def test_an_incomplete_last_line_is_ignored(path: Path, read: Callable[[Path], N
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{json.dumps(line(0))}\n{json.dumps(line(1))}")
     read(path)
-    with pytest.raises(NoGameError):
+    with pytest.raises(Failure, match="It has no game 1"):
         game_from(path, 1)
 
 

@@ -17,7 +17,7 @@ from cli.table.moment import tell
 from cli.text.narrate import OF_BOTS, VERDICT, event_line, event_name, narrate
 from cli.text.seating import Seating, display_names
 from p2pdice import events
-from p2pdice.powers import EVENTS
+from p2pdice.powers import POWERS
 from p2pdice.rulesets import PRESETS
 from protocol import events as node
 from tests.cli.samples import FINGERPRINT, GAME, bidding, node_events
@@ -33,7 +33,8 @@ def told(event: events.Event, seating: Seating) -> str:
 
 def test_the_samples_hold_every_type_of_event() -> None:
     assert {type(event) for event in node_events()} == set(get_args(node.NodeEvent))
-    assert {type(event) for event in GAME} == {*get_args(events.Event), *EVENTS.values()} - {events.PowerEvent}
+    of_powers = {type(event) for power in POWERS.values() for event in power.events}
+    assert {type(event) for event in GAME} == {*get_args(events.Event), *of_powers} - {events.PowerEvent}
 
 
 @pytest.mark.parametrize("seating", [ME, OTHER, NOBODY])

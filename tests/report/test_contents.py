@@ -93,9 +93,7 @@ def test_places_dice_and_payments_are_those_of_the_events(told: list[tuple[Repla
         assert shown.places == result.places
         shared = replace(shown, places=((2, 0), (1,)))
         assert [shared.place(seat) for seat in range(3)] == [1, 3, 1]
-        assert [(each.name, each.payout, each.delta) for each in shown.payments] == [
-            *zip(shown.seating.names, paid.payout, paid.delta, strict=True)
-        ]
+        assert shown.payments == [*zip(shown.seating.names, paid.payout, paid.delta, strict=True)]
         paid_out |= paid.payout != paid.delta
         assert replay.players[shown.places[0][0]].name in replay.verdict.winners
     assert paid_out
