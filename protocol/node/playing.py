@@ -483,7 +483,11 @@ class Proposals:
         for stored in archive.given_up(self._runtime.store.matches()):
             if stored.match != but and self.find(stored.match) is None:
                 with suppress(NodeError, StoreError):
-                    self._stored(stored).feed(Withdrawn())
+                    served = self._stored(stored)
+                    if served.match.is_formed and not served.is_given_up:
+                        self._drop(served)  # a crash came before the mark, and its owner may resume it
+                    else:
+                        served.feed(Withdrawn())
 
     def _stored(self, stored: StoredMatch) -> PlayerSession:
         store = self._runtime.store
@@ -497,6 +501,8 @@ class Proposals:
             )
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
+        if match.is_formed and not stored.formed:
+            store.mark_formed(stored.match)
         occasion = Occasion(stored.created, stored.table_name, stored.customs, stored.asks)
         playing = PlayerSession(self._runtime, match, occasion, self._audience, self, is_given_up=stored.given_up)
         self._add(playing)

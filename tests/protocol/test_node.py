@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,7 @@ from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.mesh import Mesh
+from protocol.storage.home import STORE_FILE
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
     Carried,
@@ -39,7 +41,7 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import parse_genesis
 from tests.network import views
-from tests.network.company import CLASSIC, HOST, Company, Player, agree
+from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.tiers import thoroughly
 
@@ -490,6 +492,22 @@ async def test_a_lost_player_is_looked_for_where_nobody_else_is(
     assert runtime.where(bytes(32), match, ()) == [(HOST, 1), (HOST, 2)]
     (linked,) = runtime.mesh.linked()
     assert ("192.0.2.9", host.node.port) in runtime.where(linked, match, ())
+
+
+async def test_a_crash_before_a_match_was_marked_formed_keeps_nobody_from_another_table(people: Company) -> None:
+    """Its owner may resume it, but sits down elsewhere first."""
+    players, _ = await people.table(2)
+    await in_mid_match(players[0])
+    match = views.playing(players[1]).match.id
+    home = await players[1].kill()
+    with contextlib.closing(sqlite3.connect(home / STORE_FILE)) as database, database:
+        database.execute("UPDATE matches SET formed = 0, name = ''")
+    returned = await people.sit("B", home=home)
+    host = await people.sit("C")
+    opened = await host.node.host(TableSettings("Saturday", CLASSIC, 2))
+    await returned.node.join(opened.join_line)
+    await agree(host, returned)
+    assert [each.match for each in returned.node.unfinished()] == [match]
 
 
 async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
