@@ -440,11 +440,16 @@ class Checks:
             return
         if signed.message.step < FORMED:
             self._forms(machine, signed.message)
-        # What a backup lost and others gave back had left before: it is passed on at once, stored when its step opens.
-        is_given_back = machine.author in self._restored and self._signed.get(slot(signed.message)) == signed.id
-        # A vote that is under way when the next LOCK is complete is forgotten with all others.
         assert machine.match is not None
-        is_settled = signed.message.kind in VOTES and signed.message.step < machine.match.history.position.root_step
+        has_left = self._signed.get(slot(signed.message)) == signed.id
+        # What a backup lost and others gave back is passed on at once, stored when its step opens.
+        is_given_back = machine.author in self._restored and has_left
+        # A vote that is under way when the next LOCK is complete is forgotten with all others, and so is a message of a
+        # branch that the votes decided against, though others may show it later.
+        history, branches = machine.match.history, machine.match.replica.ballot.branches
+        is_beside = signed.message.tip not in branches.positions and not history.goes_through(signed.message)
+        is_vote = signed.message.kind in VOTES and signed.message.step < history.position.root_step
+        is_settled = is_vote or (has_left and is_beside)
         self._hold(
             Check.STORED_BEFORE_SENT,
             signed.id in machine.disk.own or is_given_back or is_settled or not self._binds(machine, signed.message),
@@ -477,7 +482,7 @@ class Checks:
         """Check that a player is bound, by the COMMIT of the first roll, in one proposal at a time (SPEC.md §9)."""
         if message.kind is Kind.RESIGN and machine.author == self.world.host:
             self._declined.add(message.tip)
-        if message.kind is not Kind.COMMIT:
+        if message.kind is not Kind.COMMIT or slot(message) in self._signed:  # shown once more, it binds nobody anew
             return
         others = (each for each in self.world.honest() if each.author == machine.author and each is not machine)
         bound = [each.node for each in others if each.match is not None and each.match.is_bound]
@@ -538,8 +543,7 @@ class Checks:
         A guest resigns from a match that is formed though its host had withdrawn it before the guest (SPEC.md §9).
         """
         if message.kind is Kind.RESIGN:
-            was_withdrawn = machine.was_called_off and message.step == FORMED + 1  # where RESIGN is owed first
-            willing = machine.has_conceded or machine.author in self._restored or was_withdrawn
+            willing = machine.has_conceded or machine.author in self._restored or machine.was_called_off
             self._hold(Check.NOBODY_RESIGNS_UNASKED, willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:

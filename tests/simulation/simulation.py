@@ -227,9 +227,16 @@ class Simulation:
         records[author] = make_join_record(join._replace(nonce=nonce), IDENTITIES[join.identity], key)
         data = self.genesis._replace(roster=tuple(records)).encoded()
         self._shown[join.identity] = self._shown[join.identity]._replace(record=records[author])
-        for process in tuple(self.network.processes.values()):
-            later = self.scheduler.now + self.streams.misbehaviour.uniform(0.0, 2 * self.plan.usual_latency)
-            process.plan(later, partial(self._ask, process, data))
+        host = self.machines[self.host].process
+        others = [process for process in self.network.processes.values() if process is not host]
+
+        def propose() -> None:
+            self._ask(host, data)
+            for process in others:
+                later = self.scheduler.now + self.streams.misbehaviour.uniform(0.0, 2 * self.plan.usual_latency)
+                process.plan(later, partial(self._ask, process, data))
+
+        host.plan(self.scheduler.now, propose)  # unless it dies just now
 
     def _ask(self, process: Process, data: bytes) -> None:
         if process.active.proposals.formed is not None:  # a guest whose match has begun takes no more proposals
@@ -491,13 +498,16 @@ class Simulation:
     def _judge(self) -> None:
         plan, figures = self.plan, self.figures
         ended = self._is_over()
+        host = self.machines[self.host]
         cheat = self.cheat if self.cheat is not None and self.cheat.acted else None
         if ended and any(machine.confirmed is not None for machine in self.honest()):
             figures.finished += 1
         elif ended:
             figures.unformed += 1  # all have called it off
         elif not any(machine.match and machine.match.is_formed for machine in self.honest()) and (
-            self._may_stop() or any(machine.match and machine.match.unheard for machine in self.honest())
+            self._may_stop()
+            or any(machine.match and machine.match.unheard for machine in self.honest())
+            or (host.is_called_off and host.match is None)  # it forgot in a crash that it had withdrawn
         ):
             # A node that was restarted meanwhile signs nothing before others have shown it what it had signed.
             figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on

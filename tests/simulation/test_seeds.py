@@ -25,6 +25,10 @@ WRONG_CHECKS = {
     2283: "a second move comes when the others are over",
     3152: "a host proposes another match to guests whose match has begun",
     6569: "a second REVEAL overtakes the moves before it, so a node rolls that step back until they come",
+    14215: "a host loses power just before it proposes another match",
+    15869: "others show a move of a branch that the votes decided against",
+    17708: "a node shows its COMMIT of a match that it has withdrawn, and is bound by the next",
+    17775: "a guest of a withdrawn match has signed a REVEAL before a crash, so it resigns only after votes",
     33651: "a REVEAL that does not bind is given back after a crash, and relayed before its step is known again",
     35589: "a majority that needs a convicted liar votes for thirty rounds",
 }
