@@ -281,11 +281,7 @@ def test_the_talk_has_a_line_for_a_round_and_none_for_its_bids(terminal: Open) -
     assert not re.search(r"\b(bids?|opens?|rolls?)\b", told)
 
 
-@pytest.mark.parametrize(
-    ("typed", "ghost"),
-    [("q", "quit"), ("pl", "players"), ("tru", "trust"), ("l", "l"), ("zz", "zz"), ("say a", "say a")],
-)
-def test_a_ghost_completes_words_and_leaves_moves_alone(terminal: Open, typed: str, ghost: str) -> None:
+def test_a_ghost_completes_words_and_leaves_moves_alone(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1")
     player.wait_for(player.is_asked, "a turn")
     player.type("3")
@@ -294,8 +290,11 @@ def test_a_ghost_completes_words_and_leaves_moves_alone(terminal: Open, typed: s
     if "call liar" not in player.key_bar():
         player.make_first()
         player.wait_for(lambda: player.is_asked() and "call liar" in player.key_bar(), "a bid of the bot")
-    player.type(typed)
-    player.until_last_line(f"your turn> {ghost}")
+    for typed, ghost in {"q": "quit", "pl": "players", "tru": "trust", "l": "l", "zz": "zz", "say a": "say a"}.items():
+        player.type(typed)
+        player.until_last_line(f"your turn> {ghost}")
+        player.type("\x7f" * len(typed))
+        player.until_last_line("your turn>")
 
 
 @pytest.mark.parametrize(
@@ -352,7 +351,7 @@ def test_a_terminal_without_pictures_gets_ascii(terminal: Open) -> None:
     assert player.raw.isascii()
 
 
-@pytest.mark.parametrize("ui", ["screen", "line"])
+@pytest.mark.parametrize("ui", ["screen", *thoroughly(["line"])])
 def test_a_frozen_terminal_holds_up_no_match(tmp_path: Path, ui: str) -> None:
     """The terminal of one player takes not a byte more. What they type is played all the same, and all stay in."""
     options = ("--seats", "3", "--set", "dice=1", "--patience", "5", "--ui", ui, "--pace", "0", "--name", "Ada")
