@@ -890,7 +890,7 @@ class TestWorkers:
         with ThreadPoolExecutor(1) as thread:
             playing = thread.submit(play_games, arena, tuple(fixtures(arena.tables, 2)))
             while not descendants("bot.py"):
-                time.sleep(0.001)
+                time.sleep(0.02)
             close_all_programs()
             (tmp_path / "go").touch()
             assert not any(faults for game in playing.result() for faults in game.faults)
@@ -1040,7 +1040,7 @@ class TestTerminal:
         begun = self.begin(tmp_path, "odds", "press", games=100_000)  # it does not end before it hears the signal
         while not descendants("spawn_main", of=begun.pid):
             assert begun.poll() is None
-            time.sleep(0.001)
+            time.sleep(0.02)
         if ending == "SIGHUP":  # which the group does not survive
             begun.send_signal(signal.SIGHUP)
         else:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.report.readers import page, program
+from tests.report.readers import Ask, page, program
 from tests.report.structures import STRUCTURES, Structure, contradictions_in_files, differences, inputs
 
 every_structure = pytest.mark.parametrize("structure", STRUCTURES, ids=lambda each: each.name.replace(" ", "-"))
 
 
+@pytest.fixture(scope="module")
+def there() -> Iterator[Ask]:
+    """The readers of the page."""
+    with page() as readers:
+        yield readers
+
+
 @every_structure
-def test_both_read_the_same_and_a_fault_of_the_page_is_found(structure: Structure) -> None:
+def test_both_read_the_same_and_a_fault_of_the_page_is_found(structure: Structure, there: Ask) -> None:
     given = inputs(structure, 0, seed=0)
-    with page() as there:
-        differing, answers = differences(structure, given, there, program())
+    differing, answers = differences(structure, given, there, program())
     assert differing == []
     assert answers >= structure.answers
-    with page(*structure.planted) as there:
+    with page(*structure.planted) as faulty:
         assert any(
-            differences(structure, inputs(structure, 0, seed) if seed else given, there, program())[0]
+            differences(structure, inputs(structure, 0, seed) if seed else given, faulty, program())[0]
             for seed in range(10)
         )
 
@@ -29,15 +37,13 @@ def test_both_read_the_same_and_a_fault_of_the_page_is_found(structure: Structur
 @pytest.mark.parametrize(
     "count", [pytest.param(500, marks=pytest.mark.thorough), pytest.param(20_000, marks=pytest.mark.slow)]
 )
-def test_both_read_the_same_in_many_inputs(structure: Structure, count: int) -> None:
-    with page() as there:
-        differing, _ = differences(structure, inputs(structure, count, seed=count), there, program())
+def test_both_read_the_same_in_many_inputs(structure: Structure, count: int, there: Ask) -> None:
+    differing, _ = differences(structure, inputs(structure, count, seed=count), there, program())
     assert differing == []
 
 
-def test_two_messages_that_contradict_each_other_convict_in_either_order_at_both() -> None:
+def test_two_messages_that_contradict_each_other_convict_in_either_order_at_both(there: Ask) -> None:
     files, culprits = zip(*contradictions_in_files(), strict=True)
     convicted = [["tmisconduct", f"t{each}"] for each in culprits]
-    with page() as there:
-        for ask in (there, program()):
-            assert [each[:2] for each in ask("file", files) if isinstance(each, list)] == convicted
+    for ask in (there, program()):
+        assert [each[:2] for each in ask("file", files) if isinstance(each, list)] == convicted
