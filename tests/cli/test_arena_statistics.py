@@ -20,6 +20,7 @@ from cli.arena.fixtures import ArenaTable, Fixture, seated
 from cli.arena.game import Game
 from cli.arena.ratings import ELO, POINTS, Deal, Deals, DealScore, Difference, rate, share
 from cli.arena.standings import Decision, Verdict, verdict
+from tests.tiers import thoroughly
 
 Luck = Literal["alike", "shared"]
 
@@ -201,7 +202,7 @@ class TestIntervals:
         ],
         ids=["two", "round robin", "gauntlet", "three"],
     )
-    @pytest.mark.parametrize("luck", ["alike", "shared"])
+    @pytest.mark.parametrize("luck", [*thoroughly(["alike"]), "shared"])
     def test_of_a_rating(self, tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck) -> None:
         hits = covered(tables, logs, luck, 40)
         assert {entrant for entrant in hits if hits[entrant] not in plausible(TRIALS, COVERAGE)} == set()
@@ -271,8 +272,8 @@ class TestDecisions:
         ("chance", "margin", "wrong"),
         [
             (0.5, 0.0, {"better", "worse"}),
-            (0.5, 0.05, {"better", "worse"}),
-            (0.4, 0.1, {"better", "alike", "not worse"}),
+            pytest.param(0.5, 0.05, {"better", "worse"}, marks=pytest.mark.thorough),
+            pytest.param(0.4, 0.1, {"better", "alike", "not worse"}, marks=pytest.mark.thorough),
         ],
         ids=["equals", "equals, with a margin", "worse by the margin"],
     )

@@ -26,6 +26,7 @@ from protocol.storage.database import StoreError
 from protocol.storage.store import StoredMatch
 from tests.cli.conftest import Run
 from tests.programs import PATIENCE, ROOT, Done, environment, run
+from tests.tiers import thoroughly
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,7 @@ def test_an_interrupt_ends_with_130_and_without_a_word(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", *thoroughly(["1"])])
 @pytest.mark.parametrize("command", ["--version", "--help", "rules"])
 def test_a_reader_that_stops_reading_gets_no_error(command: str, unbuffered: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
@@ -325,7 +326,7 @@ def test_a_closed_stream_is_no_reason_to_fail(closed: str, command: list[str], c
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device here that is always full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", *thoroughly(["1"])])
 @pytest.mark.parametrize("command", [["--version"], ["--help"], ["rules"], ["odds", "5x6", "--dice", "10"]])
 def test_output_that_finds_no_room_is_a_sentence(command: list[str], unbuffered: str, tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:

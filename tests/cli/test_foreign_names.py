@@ -29,6 +29,7 @@ from protocol.wire.names import is_shown
 from tests.cli.screen import Terminal
 from tests.programs import MODULE, PATIENCE, ROOT, environment, run_here
 from tests.simulation.world import genesis
+from tests.tiers import thoroughly
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="its files cannot have such names")
 
@@ -213,11 +214,18 @@ PLAIN: Final = frozenset(
 """Commands that write to a terminal as to any stream: they are run in the process of the test."""
 
 
+LATER: Final = {
+    "arena", "arena list", "bot check", "demo", "doctor", "house-bot", "identity backup", "identity passphrase",
+    "identity restore", "league", "resume", "watch",
+}  # fmt: skip
+"""Commands whose processes a thorough run starts. They print as the others do, which the last test here checks."""
+
+
 def test_every_command_is_driven() -> None:
     assert {*leaves()} == {*TYPED}
 
 
-@pytest.mark.parametrize("command", TYPED)
+@pytest.mark.parametrize("command", [*sorted({*TYPED} - LATER), *thoroughly(sorted(LATER))])
 def test_no_foreign_name_reaches_a_terminal_as_it_is(command: str, world: World) -> None:
     """A proof whose name held escape sequences was shown as fair."""
     names = {each: str(getattr(world, each)) for each in ("home", "rules", "bot", "fair", "proof", "folder")}
@@ -243,7 +251,7 @@ def test_no_foreign_name_reaches_a_terminal_as_it_is(command: str, world: World)
         check(log.read_text(encoding="utf-8", errors="surrogateescape"))
 
 
-@pytest.mark.parametrize("command", TYPED)
+@pytest.mark.parametrize("command", [*sorted({*TYPED} - {"demo"}), *thoroughly(["demo"])])
 def test_no_word_that_a_command_does_not_know_reaches_a_terminal_as_it_is(command: str, world: World) -> None:
     short = ("--players", "2", "--set", "dice=1") if command == "demo" else ()
     for words in ((f"--{TEXT}",), (TEXT, TEXT, TEXT), ("--home", str(world.fair), *short)):

@@ -14,6 +14,7 @@ import pytest
 from benchmarks.homes import COMMANDS, NEW_FILE, WORKED, fill
 from protocol.storage.home import Home
 from tests.programs import run_here
+from tests.tiers import thoroughly
 
 pytestmark = pytest.mark.xdist_group("growth")  # so that the homes are filled in one process only
 
@@ -63,7 +64,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> list[Home]:
     return found
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", [*COMMANDS[::2], *thoroughly(COMMANDS[1::2])], ids=" ".join)
 def test_a_home_eight_times_as_large_takes_eight_times_the_work(words: tuple[str, ...], homes: list[Home]) -> None:
     Work().of(*words, home=homes[0])  # imports are work, too
     least, small, large = (Work().of(*words, home=home) for home in homes)

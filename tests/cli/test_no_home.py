@@ -13,6 +13,7 @@ from cli.exits import ExitCode
 from tests import programs
 from tests.disks import AS_STRANGER, needs_setpriv
 from tests.programs import MODULE, ROOT, Done
+from tests.tiers import thoroughly
 
 pytestmark = [needs_setpriv, pytest.mark.xdist_group("stranger")]  # so that one process starts zygotes of the account
 
@@ -47,12 +48,16 @@ def run(folder: Path, *arguments: str, **variables: str) -> Done:
         "odds 3x5",
         "settings",
         "settings --json",
-        "demo --players 2",
-        "arena random odds --games 2 --out games.ndjson",
         "referee --players 2",
         "tables",
-        f"bot check -- {sys.executable} {ROOT}/examples/odds15.py",
         "--help",
+        *thoroughly(
+            [
+                "demo --players 2",
+                "arena random odds --games 2 --out games.ndjson",
+                f"bot check -- {sys.executable} {ROOT}/examples/odds15.py",
+            ]
+        ),
     ],
 )
 def test_what_needs_no_home_works(folder: Path, command: str) -> None:

@@ -17,6 +17,7 @@ from protocol.storage.home import Home
 from tests.cli.conftest import Run
 from tests.disks import fill, needs_mounts, needs_root, small_disk
 from tests.programs import MODULE, PATIENCE, ROOT, Done, run
+from tests.tiers import thoroughly
 
 VECTOR = ROOT / "tests" / "vectors" / "resign.p2pdice"
 
@@ -136,7 +137,7 @@ def test_an_empty_home_is_an_error_and_makes_no_key_in_the_current_folder(tmp_pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows gives arguments as text, not as bytes")
-@pytest.mark.parametrize("command", [("identity", "show", "--name", "Zoë"), ("league", "--name", "Zoë")])
+@pytest.mark.parametrize("command", [("identity", "show", "--name", "Zoë"), *thoroughly([("league", "--name", "Zoë")])])
 def test_a_name_that_the_encoding_of_the_terminal_cannot_hold_is_not_called_invisible(
     command: tuple[str, ...], p2pdice: Run
 ) -> None:

@@ -19,6 +19,7 @@ from protocol.storage.store import Store
 from tests.cli.conftest import Run
 from tests.cli.seat import SeatedPlayer, play_together, seated
 from tests.programs import environment
+from tests.tiers import thoroughly
 
 Sit = Callable[..., SeatedPlayer]
 RETURN = "Perhaps you mean your own unfinished match. Return to it:\n    p2pdice resume 2"
@@ -55,7 +56,7 @@ def assert_one_fair_match(here: Run, *players: SeatedPlayer) -> None:
     assert here("verify", *map(str, paths)).returncode == ExitCode.DONE
 
 
-@pytest.mark.parametrize("how", ["name", "address", "join line", "short code"])
+@pytest.mark.parametrize("how", ["name", "join line", *thoroughly(["address", "short code"])])
 def test_a_friend_sits_down_and_both_play_a_match(sit: Sit, here: Run, tmp_path: Path, how: str) -> None:
     table = f"{tmp_path.name} {how}"[-40:].strip()
     host = sit("Ada", "host", table, "--set", "dice=2", *(["--private"] if how in ("join line", "short code") else []))

@@ -394,7 +394,7 @@ def test_a_file_that_cannot_be_made_is_said_to_be_unreadable(tmp_path: Path, pat
 @pytest.mark.parametrize(
     ("options", "settled", "told"),
     [
-        ((), "", ""),
+        pytest.param((), "", "", marks=pytest.mark.thorough),
         (("--odds", "off", "--chat", "all"), "", "Nobody is shown odds here. Spectators may talk."),
         ((), 'odds = "on"\nchat = "all"\n', "Everybody is shown odds here. Spectators may talk."),
         (("--odds", "each", "--chat", "players"), 'odds = "on"\nchat = "all"\n', ""),
@@ -443,7 +443,7 @@ def test_odds_are_on_against_bots_alone_unless_it_is_said_otherwise(
 # Who finds a table, and who sits there
 
 
-@pytest.mark.parametrize(("options", "is_found"), [((), False), (("--advertise",), True), (("--seats", "3"), True)])
+@pytest.mark.parametrize(("options", "is_found"), [((), False), (("--advertise",), True)])
 def test_a_table_with_bots_alone_is_found_only_if_its_host_asks(
     here: Run, tmp_path: Path, options: tuple[str, ...], is_found: bool
 ) -> None:

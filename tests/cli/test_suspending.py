@@ -46,10 +46,7 @@ def without_warning(shell: Shell) -> None:
     os.kill(shell.program().pid, signal.SIGSTOP)
 
 
-HOW = pytest.mark.parametrize("stop", [by_key, by_signal, without_warning])
-
-
-@pytest.mark.parametrize("stop", [by_key, *thoroughly([by_signal]), without_warning])
+@pytest.mark.parametrize("stop", [by_key, *thoroughly([by_signal, without_warning])])
 def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Callable[[Shell], None]) -> None:
     host = shell("host", "Friday", "--ui", "screen", "--bots", "1", "--seats", "2", "--name", "Ada")
     host.until_display("(you)", "round 1")
@@ -70,7 +67,7 @@ def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Cal
     host.until_shell()
 
 
-@pytest.mark.parametrize("stop", [by_key, by_signal])
+@pytest.mark.parametrize("stop", [by_key, *thoroughly([by_signal])])
 def test_a_terminal_that_no_shell_repairs_is_in_order_at_the_end(
     shell: Open, stop: Callable[[Shell], None], tmp_path: Path
 ) -> None:
@@ -104,7 +101,7 @@ def test_where_nobody_could_let_it_go_on_nothing_stops_it(tmp_path: Path) -> Non
         assert reader.raw.count(LEAVES_THE_SCREEN) == left
 
 
-@HOW
+@pytest.mark.parametrize("stop", [*thoroughly([by_key, by_signal]), without_warning])
 def test_a_replay_on_the_full_screen_is_stopped_and_goes_on(
     shell: Open, stop: Callable[[Shell], None], tmp_path: Path
 ) -> None:

@@ -58,7 +58,11 @@ def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cut", "mend"), [(Lan.pull_cable, Lan.plug_in), (Lan.pull_out, lambda wire, one: wire.put_in(one, 1))]
+    ("cut", "mend"),
+    [
+        (Lan.pull_cable, Lan.plug_in),
+        pytest.param(Lan.pull_out, lambda wire, one: wire.put_in(one, 1), marks=pytest.mark.thorough),
+    ],
 )
 def test_who_is_cut_off_is_told_so_and_when_that_is_over(
     tmp_path: Path, cut: Callable[[Lan, int], None], mend: Callable[[Lan, int], None]

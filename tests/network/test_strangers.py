@@ -140,7 +140,7 @@ async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *sa
 
 @pytest.mark.parametrize(
     ("private", "tries"),
-    [(False, False), (True, False), (True, True)],
+    [(False, False), pytest.param(True, False, marks=pytest.mark.thorough), (True, True)],
     ids=["an open table", "a private table", "and try codes without end"],
 )
 async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
@@ -213,7 +213,7 @@ async def test_many_players_to_dial_make_a_node_dial_no_faster_than_the_limit(
 # Short codes
 
 
-@pytest.mark.parametrize("waits", [True, False], ids=["after the host's element", "at once"])
+@pytest.mark.parametrize("waits", [True, *thoroughly([False])], ids=["after the host's element", "at once"])
 @pytest.mark.parametrize("attackers", ["other machines", *thoroughly(["the machine of the guests"])])
 async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_out(
     people: Company, elsewhere: Elsewhere, attackers: str, waits: bool

@@ -22,6 +22,7 @@ from p2pdice.state import Expect
 from p2pdice.vector import SUPPORTED, decode, encode
 from p2pdice.views import View
 from tests.p2pdice.test_vector import OPTIONS, with_options
+from tests.tiers import thoroughly
 
 LEARNABLE = [name for name, ruleset in PRESETS.items() if not ruleset.motes]
 
@@ -106,7 +107,7 @@ def side_by_side(ruleset: Ruleset, players: int, count: int, seed: int) -> int:
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
-@pytest.mark.parametrize("players", [2, 5])
+@pytest.mark.parametrize("players", [2, *thoroughly([5])])
 def test_both_ways_to_play_show_the_same(name: str, players: int) -> None:
     assert side_by_side(PRESETS[name], players, 6, seed=players) > 100
 

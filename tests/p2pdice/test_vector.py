@@ -16,6 +16,7 @@ from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect, State
 from p2pdice.vector import SUPPORTED, Faces, Matches, decode, encode
 from tests.p2pdice.scripted import rules
+from tests.tiers import thoroughly
 
 
 @dataclass
@@ -91,7 +92,7 @@ def play_beside(ruleset: Ruleset, players: int, count: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
-@pytest.mark.parametrize("players", [2, 4, 10])
+@pytest.mark.parametrize("players", [2, 4, *thoroughly([10])])
 def test_random_matches_are_those_of_the_engine(name: str, players: int) -> None:
     play_beside(PRESETS[name], players, 24 // players, seed=players)
 

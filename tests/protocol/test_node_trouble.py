@@ -40,6 +40,7 @@ from tests.network import views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
+from tests.tiers import thoroughly
 
 # Before the match
 
@@ -154,7 +155,7 @@ async def test_a_guest_who_died_just_before_the_match_was_formed_comes_back(
 
 
 @pytest.mark.parametrize("players", [2, 3])
-@pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])
+@pytest.mark.parametrize("same_port", [*thoroughly([True]), False], ids=["same port", "another port"])
 async def test_a_killed_node_resumes_and_the_match_goes_on(people: Company, players: int, same_port: bool) -> None:
     everyone, _ = await people.table(players)
     dying, *others = everyone[::-1]
@@ -253,7 +254,7 @@ async def test_when_the_host_leaves_right_after_the_start_the_others_go_on(peopl
     assert verify(ends[0].transcript.read_bytes()).verdict == "unproven"
 
 
-@pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
+@pytest.mark.parametrize("is_killed", [*thoroughly([False]), True], ids=["quits", "is killed"])
 @pytest.mark.parametrize("through", ["B", "C"])
 async def test_the_host_comes_back_through_any_other_player(people: Company, is_killed: bool, through: str) -> None:
     """One of the others is away at the time, and comes back later."""
@@ -430,7 +431,7 @@ async def test_an_invalid_name_opens_no_node(tmp_path: Path, name: str) -> None:
     assert caught.value.code == "failed"
 
 
-@pytest.mark.parametrize("operation", ["write", "remember_address", "mark_formed", "add_match"])
+@pytest.mark.parametrize("operation", ["write", *thoroughly(["remember_address", "mark_formed"]), "add_match"])
 async def test_a_node_with_a_full_disk_falls_silent_says_so_and_closes_cleanly(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:

@@ -33,6 +33,7 @@ from protocol.wire.frames import Customs
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.programs import Program
 from tests.simulation.world import IDENTITIES, World
+from tests.tiers import thoroughly
 
 KEY = MatchKey(bytes(32))
 MATCH = b"m" * 32
@@ -384,6 +385,7 @@ from pathlib import Path
 from typing import get_args
 from protocol.storage.store import Store
 from tests.protocol.test_store import KEY, MATCH, message
+from tests.tiers import thoroughly
 store = Store(Path(sys.argv[1]))
 store.add_seed(KEY.public, b"s" * 32)
 store.add_match(MATCH, b"genesis", KEY.public, 1, 7000)
@@ -393,7 +395,7 @@ for step in range(100_000):
 """
 
 
-@pytest.mark.parametrize("after", [0, 1, 150, 400])
+@pytest.mark.parametrize("after", [0, 150, *thoroughly([1, 400])])
 def test_a_process_that_is_killed_loses_nothing_and_is_not_said_to(path: Path, after: int) -> None:
     with Program("-c", WRITER, str(path), home=path.parent) as writer:
         writer.wait_for(lambda: len(writer.output) > after, "the word that so much is stored")

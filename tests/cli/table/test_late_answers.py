@@ -36,7 +36,7 @@ def pressed(pieces: tuple[str, ...], flushed_after: tuple[int, ...] = ()) -> lis
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_answer_in_pieces_is_dropped(answer: str) -> None:
     sent = f"a{answer}b"
-    for cuts in [(at,) for at in range(1, len(sent))] + [*combinations(range(1, len(sent)), 2)][::7]:
+    for cuts in [(at,) for at in range(1, len(sent))] + [*combinations(range(1, len(sent)), 2)][::29]:
         pieces = tuple(sent[start:end] for start, end in zip((0, *cuts), (*cuts, len(sent)), strict=True))
         assert pressed(pieces) == ["a", "b"], pieces
 
