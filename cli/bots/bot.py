@@ -170,7 +170,6 @@ def bot_nickname(name: str, owner: str = "", taken: Collection[str] = (), level:
     >>> bot_nickname("Ada", level="mind"), bot_nickname("Ada", "Zoe", level="mind")
     ('Ada (mind bot)', "Ada (Zoe's mind bot)")
     """
-
     wishes = [f"{owner}'s {level} bot", f"{owner}'s bot"] if owner and level else [f"{owner}'s bot"] if owner else []
     marks = [*(f" ({mark})" for mark in [*wishes, *([f"{level} bot"] if level else [])]), *BOT_MARKS]
     outlines = {_without_mark(other) for other in taken}
@@ -198,7 +197,6 @@ def _fitting(name: str, room: int, end: str) -> str | None:
 
 
 def _is_nickname(name: str) -> bool:
-
     try:
         return check_nickname(name) == name
     except NicknameError:

@@ -126,33 +126,45 @@ def _play(node: Node, move: Move, token: int) -> None:
         node.play(move, token)
 
 
-class ProgramReporter:
-    """Prints the events that a program at a table sees, and its faults, in sentences or as NDJSON.
+class Reporter:
+    """Prints what happens at a table, in sentences or as NDJSON."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def show(self, event: NodeEvent, seating: Seating) -> None:
+        """Print an event of the node."""
+        if self.as_json:
+            print(event_line(event, seating), flush=True)
+        else:
+            say(narrate(event, seating))
+
+    def pass_on(self, said: dict[str, Any]) -> None:
+        """Print other news, which is in the format of :mod:`cli.text.narrate`."""
+        if self.as_json:
+            print(json.dumps(said), flush=True)
+        else:
+            say("\n".join([said["sentence"], *trace_lines(said.get("trace", ""))]))
+
+
+class ProgramReporter(Reporter):
+    """Prints the events that a program at a table sees, and its faults.
 
     :param name: the program's nickname.
     """
 
     def __init__(self, name: str, as_json: bool) -> None:
+        super().__init__(as_json=as_json)
         self._bot = name
         self._name = escape(name)
-        self._as_json = as_json
         self._faults = 0
         self.node: Node | None = None
         """The node at whose table the program plays."""
-
-    def show(self, event: NodeEvent, seating: Seating) -> None:
-        """Print an event of the node."""
-        if self._as_json:
-            print(event_line(event, seating), flush=True)
-        else:
-            say(narrate(event, seating))
 
     def fault(self, fault: Fault) -> None:
         """Print a fault."""
         self._faults += 1
         sentence = fault_sentence(self._name, fault, self._faults)
-        if not self._as_json:
-            sentence = "\n".join([sentence, *trace_lines(fault.trace)])
         self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults, trace=fault.trace)
         if self.node is not None and self._faults.bit_count() == 1:  # the more faults, the less often
             with suppress(NodeError):  # nobody is there to listen
@@ -160,7 +172,7 @@ class ProgramReporter:
 
     def failed(self, failure: Failure) -> None:
         """Report to a supervising program why this one does not play. People read it when the command ends."""
-        if self._as_json:
+        if self.as_json:
             self._say(BOT_FAILED, failure.what)
 
     def sum_up(self, bot: ProgramBot) -> None:
@@ -168,10 +180,7 @@ class ProgramReporter:
         self._say(BOT_DONE, fault_summary(self._name, bot), moves=bot.moves, faults=dict(bot.faults))
 
     def _say(self, what: str, text: str, **data: Any) -> None:
-        if self._as_json:
-            print(json.dumps({"type": what, "sentence": text, "bot": self._bot, **data}), flush=True)
-        else:
-            say(text)
+        self.pass_on({"type": what, "sentence": text, "bot": self._bot, **data})
 
 
 async def seat_program(

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import cli
 from cli.bots.bot import BOT_NAMES, DEFAULT_LEVEL, Level, bot_nickname
@@ -96,7 +96,6 @@ class Order(NamedTuple):
 
     def party(self) -> Party | None:
         """Return the party of the person who seated the bot; None if nobody did."""
-
         if not self.person:
             return None
         return Party(bytes.fromhex(self.person), frozenset(map(bytes.fromhex, self.programs)))
@@ -116,7 +115,7 @@ async def start_house_bot(
     path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     forbid_vfork()
-    with _appended(log) as complaints:
+    with open(log, "ab", opener=own_opener) as complaints:  # noqa: ASYNC230 - a local file, for a moment
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -144,10 +143,6 @@ def restore_path() -> None:
     first, _, rest = os.environ.get("PYTHONPATH", "").partition(os.pathsep)
     if first == _ROOT:
         os.environ["PYTHONPATH"] = rest  # an empty path is none
-
-
-def _appended(log: Path) -> BinaryIO:
-    return open(log, "ab", opener=own_opener)
 
 
 async def end(processes: Iterable[Process]) -> None:
@@ -214,12 +209,10 @@ class Crew(NamedTuple):
     @property
     def fingerprints(self) -> frozenset[str]:
         """The fingerprints of the bots' keys."""
-
         return frozenset(fingerprint(bot.identity) for bot in self.bots)
 
     def party(self, person: bytes) -> Party:
         """Return the party of these bots and the person who seated them."""
-
         return Party(person, frozenset(bot.identity for bot in self.bots))
 
 
@@ -255,7 +248,6 @@ async def recalled(node: Node, crew: Crew) -> AsyncIterator[Crew]:
 
 def at_home(home: Home, stored: StoredMatch) -> Crew:
     """Return the bots of a match that have homes here. Omit a bot with an unreadable card, and print a complaint."""
-
     try:
         folder = home.bots / parse_genesis(stored.genesis).table.hex()
     except MalformedGenesisError:
@@ -274,7 +266,6 @@ def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
 
     :param unfinished: all matches of the home to which the player can return.
     """
-
     if not home.bots.is_dir():
         return
     try:
@@ -293,7 +284,6 @@ def settle(folder: Path, number: int, recruit: Recruit) -> SeatedBot:
 
     :raises OSError: if it cannot be written.
     """
-
     home = folder.absolute() / str(number)
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)

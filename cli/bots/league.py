@@ -7,7 +7,6 @@ bots takes the host's seat, and signs with the host's key.
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -18,9 +17,8 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from cli.bots.bot import Bot, PlayerBot
-from cli.bots.bot_seat import Lull, TooLongError, follow, reported
+from cli.bots.bot_seat import Lull, Reporter, TooLongError, follow, reported
 from cli.bots.crew import Recruit, hired
-from cli.bots.faults import trace_lines
 from cli.exits import ExitCode
 from cli.output import say
 from cli.render import command_line, sentence, shown_path
@@ -225,7 +223,7 @@ class Ending(StrEnum):
     @property
     def exit_code(self) -> ExitCode:
         """The exit code of the command. An interrupted or failed command ends with an exception instead."""
-        return _EXIT_CODES[self]
+        return _ENDINGS[self][0]
 
 
 @dataclass(slots=True)
@@ -286,8 +284,8 @@ class Scores:
         ]
 
 
-class LeagueReport:
-    """Prints a night in sentences, or as NDJSON.
+class LeagueReport(Reporter):
+    """Prints a night.
 
     It omits the dice of the bot in the host's seat, because a reader may sit at the table.
 
@@ -297,12 +295,12 @@ class LeagueReport:
     """
 
     def __init__(self, home: Home, matches: int, out: Path | None, *, as_json: bool) -> None:
+        super().__init__(as_json=as_json)
         self._home = home
         self._of = matches
         self._out = out.resolve() if out is not None else None
         if self._out is not None:
             self._out.mkdir(parents=True, exist_ok=True)
-        self.as_json = as_json
         self._scores = Scores()
         self._transcripts: list[Path] = []
 
@@ -322,13 +320,6 @@ class LeagueReport:
             self._scores.add(event)
             self._say(STANDINGS, f"After {self._played}: {self._scores.sentence()}.", **self._standings())
 
-    def pass_on(self, said: dict[str, Any]) -> None:
-        """Print the news of a program, which is in the format of :mod:`cli.text.narrate`."""
-        if self.as_json:
-            print(json.dumps(said), flush=True)
-        else:
-            say("\n".join([said["sentence"], *trace_lines(said.get("trace", ""))]))
-
     def notice(self, text: str) -> None:
         """Print news that has no event of its own."""
         self._say(event_name(Notice), text, text=text)
@@ -339,7 +330,7 @@ class LeagueReport:
         :param left: the id of the last match; empty if none was formed since the table was opened.
         """
         unfinished = self._saved(left) if left else None
-        sentence = f"{_ENDINGS[ending].format(self._played)}."
+        sentence = f"{_ENDINGS[ending][1].format(self._played)}."
         if unfinished is not None:
             again = command_line("resume", left.hex()[:8], *home_words(self._home.path))
             sentence += f" The last match is unfinished. To play on in place of your bot:\n    {again}"
@@ -381,17 +372,11 @@ class LeagueReport:
         self.pass_on({"type": what, "sentence": sentence, **data})
 
 
-_EXIT_CODES: Final = {
-    Ending.DONE: ExitCode.DONE,
-    Ending.TOO_FEW: ExitCode.TOO_FEW,
-    Ending.INTERRUPTED: ExitCode.INTERRUPTED,
-    Ending.FAILED: ExitCode.FAILURE,
-}
 _ENDINGS: Final = {
-    Ending.DONE: "The night is over after {}",
-    Ending.TOO_FEW: "The night ended after {}: too few players were there",
-    Ending.INTERRUPTED: "The night was interrupted after {}",
-    Ending.FAILED: "The night broke off after {}",
+    Ending.DONE: (ExitCode.DONE, "The night is over after {}"),
+    Ending.TOO_FEW: (ExitCode.TOO_FEW, "The night ended after {}: too few players were there"),
+    Ending.INTERRUPTED: (ExitCode.INTERRUPTED, "The night was interrupted after {}"),
+    Ending.FAILED: (ExitCode.FAILURE, "The night broke off after {}"),
 }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
-from cli.bots.bot_seat import Evening, introduced, not_started, seat, seat_program
+from cli.bots.bot_seat import Evening, Reporter, introduced, not_started, seat, seat_program
 from cli.bots.crew import KILL_AFTER, Order, restore_path
 from cli.bots.faults import likeness, predicate, trace_lines
 from cli.bots.program_bot import check as examine
@@ -31,7 +31,6 @@ from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.face import PipedInput
 from cli.table.play import first_of, run
-from cli.text.narrate import event_line
 from p2pdice.players import house_player
 from p2pdice.rulesets import PRESETS
 from protocol.match.lobby import TableSettings
@@ -39,8 +38,6 @@ from protocol.match.lobby import TableSettings
 if TYPE_CHECKING:
     from cli.bots.faults import Fault
     from cli.bots.program_bot import Conformance, Trial
-    from cli.text.seating import Seating
-    from protocol.events import NodeEvent
     from protocol.node.node import Node
 
 EPILOG: Final = """\b
@@ -262,9 +259,6 @@ def house_bot(
     ruleset = chosen_ruleset(rules, changes)
     open_log(home)
 
-    def show(event: NodeEvent, seating: Seating) -> None:
-        print(event_line(event, seating), flush=True)
-
     async def play(order: Order) -> None:
         async def enter(node: Node) -> None:
             node.party = order.party()
@@ -283,7 +277,7 @@ def house_bot(
             )
             return
         bot = PlayerBot(player_name, house_player(level, Random(seed)))  # noqa: S311 - no secret comes from here
-        await seat(home, player_name, interface, enter, bot, show, grace)
+        await seat(home, player_name, interface, enter, bot, Reporter(as_json=True).show, grace)
 
     async def play_while_wanted() -> None:
         lines = PipedInput()

@@ -176,7 +176,6 @@ def machine(home: Path | None) -> Iterator[Finding]:
 
     :param home: the player's home; None if the account has none.
     """
-
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", Severity.OK, f"p2pdice {VERSION} for protocol {PROTOCOL_VERSION}, on Python {python}")
     if home is None:
@@ -224,7 +223,6 @@ def _folder(home: Path) -> Iterator[Finding]:
 
 
 def _modes(home: Path) -> Finding:
-
     if not home.exists():
         return Finding("home", Severity.OK, (home, " will be made when you first play"))
     if sys.platform != "win32" and home.stat().st_mode & 0o077:
@@ -238,7 +236,6 @@ def _modes(home: Path) -> Finding:
 
 
 def _key(home: Path) -> Finding:
-
     if not os.path.lexists(Home(home).identity):
         return Finding("key", Severity.OK, "there is none yet; it will be made when you first play")
     try:
@@ -252,7 +249,6 @@ def _key(home: Path) -> Finding:
 
 
 def _store(home: Path) -> Finding:
-
     path = Home(home).store
     # Opening an empty file as a store would initialize it.
     if not path.exists() or (path.is_file() and not path.stat().st_size):
@@ -394,7 +390,6 @@ async def network(interface: str | None, port: int, seconds: float, peers: Itera
     :param seconds: how long to listen for other machines.
     :param peers: the addresses of one other machine to connect to.
     """
-
     own = [each for each in interfaces(interface) if not each.is_loopback]
     found = _interfaces(own, interface)
     for finding in found:
@@ -445,7 +440,6 @@ def _interfaces(own: list[Interface], interface: str | None) -> list[Finding]:
 
 
 async def _multicast(interface: str | None, seconds: float) -> list[Finding]:
-
     try:
         heard = await listen_around(seconds, interface)
     except (OSError, DiscoveryUnavailable) as error:
@@ -480,7 +474,6 @@ def _others(heard: Heard) -> Finding:
 
 
 async def _peer(peers: Iterable[Address]) -> Finding:
-
     found = [await reach_host(each) for each in peers]
     for each in found:
         if not each.problem:

@@ -51,6 +51,7 @@ def page(replayed: Retelling, transcript: bytes, verdict: str) -> str:
     dice = _dice(shown, replayed)
     own = "base-uri 'none'; form-action 'none'"
     style, script = _text(STYLE), scripts() if replayed.verdict is not None else ""
+    scripts_allowed = f"script-src {_hash(script)}; " if script else ""
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -76,13 +77,9 @@ def page(replayed: Retelling, transcript: bytes, verdict: str) -> str:
         enough_dice=ENOUGH_DICE,
         style=style,
         script=script,
-        policy=f"default-src 'none'; style-src {_hash(style)}; {_scripts_allowed(script)}{own}",
+        policy=f"default-src 'none'; style-src {_hash(style)}; {scripts_allowed}{own}",
         transcript=b64encode(transcript).decode("ascii"),
     )
-
-
-def _scripts_allowed(script: str) -> str:
-    return f"script-src {_hash(script)}; " if script else ""
 
 
 def _title(shown: Contents, rules: str) -> str:

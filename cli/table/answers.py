@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cli.render import counted, dice_count, faces, hand, listing, percent, sentence
 from cli.table.scene import Choice, Dialog
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from protocol.events import PlayerInfo
     from protocol.match.waiting import Clock
 
-NOT_BEGUN = "the match has not begun."
+NOT_BEGUN: Final = "the match has not begun."
+FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
 
 
 def table(board: Board) -> Iterator[str]:

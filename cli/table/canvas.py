@@ -126,17 +126,15 @@ class Canvas:
         self.put(start, y, text, role, on, bold=bold)
         return start
 
-    def centre(
-        self, x: int, y: int, room: int, text: str, role: str = "text", on: str | None = None, *, bold: bool = False
-    ) -> int:
-        """Write a text centred in ``room`` columns, cut to fit, and return the column after it."""
+    def centre(self, x: int, y: int, room: int, text: str, role: str = "text", *, bold: bool = False) -> None:
+        """Write a text centred in ``room`` columns, cut to fit."""
         text = cut(text, room)
-        return self.put(x + (room - width(text)) // 2, y, text, role, on, bold=bold)
+        self.put(x + (room - width(text)) // 2, y, text, role, bold=bold)
 
-    def fill(self, x: int, y: int, width: int, height: int, on: str, role: str = "text") -> None:
+    def fill(self, x: int, y: int, width: int, height: int, on: str) -> None:
         """Clear a rectangle, and fill it with a ground."""
         for row in range(y, y + height):
-            self.put(x, row, " " * width, role, on)
+            self.put(x, row, " " * width, on=on)
 
     def frame(self, x: int, y: int, width: int, height: int, role: str = "text", on: str | None = None) -> None:
         """Draw a frame along the edges of a rectangle."""
@@ -192,7 +190,7 @@ class Canvas:
         form = {"counts": "[{}]", "gone": "[{}]", "closed": "({})", "slot": "({})"}.get(kind, " {} ")
         return self.put(x, y, form.format(sign), bold=kind == "counts")
 
-    def number(self, x: int, y: int, value: int, role: str = "text", on: str | None = None, size: Size = "L") -> int:
+    def number(self, x: int, y: int, value: int, role: str = "text", size: Size = "L") -> int:
         """Draw a number as high as a die of a size (in ASCII always as an L die); return the column after it."""
         if self.theme.is_ascii:
             y += (DIE_HEIGHT[size] - DIE_HEIGHT["L"]) // 2
@@ -200,7 +198,7 @@ class Canvas:
             at = 3 * int(digit)
             rows = [row[at : at + 3] for row in _SEGMENTS] if self.theme.is_ascii else _digit(digit, size)
             for row, line in enumerate(rows):
-                self.put(x, y + row, line, role, on, bold=self.theme.is_ascii)
+                self.put(x, y + row, line, role, bold=self.theme.is_ascii)
             x += len(rows[0]) + 1
         return x - 1
 
@@ -208,7 +206,7 @@ class Canvas:
         """Return the width of a number in columns."""
         return len(str(value)) * (4 if self.theme.is_ascii else 11 if size == "XL" else 6) - 1
 
-    def letters(self, x: int, y: int, text: str, role: str = "text", on: str | None = None) -> int:
+    def letters(self, x: int, y: int, text: str, role: str = "text") -> int:
         """Draw capital letters, digits, hyphens and blanks, three rows high, and return the column after them.
 
         In ASCII they take one row: ``*** A LIE ***``, or spaced letters if the text has a hyphen, as codes do.
@@ -216,12 +214,12 @@ class Canvas:
         wanted = self.letters_width(text)
         if self.theme.is_ascii:
             spelled = _spelled(text)
-            self.put(x + (wanted - len(spelled)) // 2, y + 1, spelled, role, on, bold=True)
+            self.put(x + (wanted - len(spelled)) // 2, y + 1, spelled, role, bold=True)
             return x + wanted
         for letter in text.upper():
             rows = _letter(letter)
             for row, line in enumerate(rows):
-                self.put(x, y + row, line, role, on)
+                self.put(x, y + row, line, role)
             x += len(rows[0]) + 1
         return x - 1
 

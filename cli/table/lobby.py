@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.render import capital, command_line, counted, escape, listing, numbered, qr_code, sentence, shown_path
 from cli.rulesets import described
+from cli.table.answers import FIRST_GAME
 from cli.table.canvas import Area, broken, cut, width
 from cli.text.explain import SHORT, summary
 from cli.text.narrate import confirmation
@@ -157,8 +158,7 @@ def _rules(board: Board, columns: int) -> str:
     if board.ruleset is None:
         return ""
     if board.is_new_home and board.claimed is None:
-        first = "First game? rules reads them here, learn plays a 60-second round meanwhile."
-        return first if width(first) <= columns else "First game? learn plays a round."
+        return FIRST_GAME if width(FIRST_GAME) <= columns else "First game? learn plays a round."
     name = capital(described(board.ruleset, board.rules_name))
     told = f"{name[:1].upper()}{name[1:]} rules: {_short(board)}."
     more = "   rules  shows the page"

@@ -73,7 +73,6 @@ _SILENCE: Final = 15
 """Seconds without an answer before a dialog asks what to do."""
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
-FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
 _DECIDED: Final = {
     "seat": "{} can sit down.",
     "watch": "{} gets no seat, but can watch.",
@@ -255,7 +254,7 @@ class PlayerTable(LiveTable):
                 )
         is_at_prompt = self.face.is_interactive and not self.face.shows_board
         if isinstance(event, TableOpened | TableJoined) and self.board.is_new_home and is_at_prompt:
-            self._say(FIRST_GAME)
+            self._say(answers.FIRST_GAME)
         if isinstance(event, YourTurn) and has_nothing_to_stake(event.view):
             self._play(Stake(0), event)
         elif isinstance(event, YourTurn) and not self._knows_help:

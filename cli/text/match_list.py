@@ -59,7 +59,6 @@ class ListedMatch(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as data for JSON. ``begun`` is in local time."""
-
         genesis = self.genesis
         players = [record.join.nickname for record in genesis.roster] if genesis is not None else []
         begun = datetime.fromtimestamp(self.begun) if self.begun is not None else None
@@ -83,7 +82,6 @@ class ListedMatch(NamedTuple):
 
         :param width: columns for the name.
         """
-
         time = f"  {datetime.fromtimestamp(self.begun):%H:%M}" if self.begun is not None else ""
         start = f"{self.name.ljust(width)}  {self.state:10}"
         if self.genesis is None:
@@ -106,7 +104,6 @@ class ListedMatch(NamedTuple):
 
 
 def _names(genesis: Genesis) -> tuple[str, ...]:
-
     return display_names(
         [PlayerInfo(record.join.nickname, fingerprint(record.join.identity)) for record in genesis.roster]
     )
@@ -117,7 +114,6 @@ def listed(home: Home, stored: Sequence[StoredMatch], kept: Sequence[StoredMatch
 
     :param kept: all matches in the store; no two of them get the same name.
     """
-
     return [*_of_store(home, stored, kept, archive.files_by_match(home), archive.rules_names(home))]
 
 
@@ -127,7 +123,6 @@ def listed_with_files(home: Home, stored: Sequence[StoredMatch], kept: Sequence[
 
     :param kept: all matches in the store.
     """
-
     files, rules = archive.files_by_match(home), archive.rules_names(home)
     return [*_of_store(home, stored, kept, files, rules), *_of_files(files, kept, rules)]
 
@@ -184,7 +179,6 @@ def _state(stored: StoredMatch) -> str:
 
 
 def _read(data: bytes) -> Genesis | None:
-
     try:
         return unchecked_genesis(data)
     except MalformedGenesisError:
@@ -192,7 +186,6 @@ def _read(data: bytes) -> Genesis | None:
 
 
 def _rules_name(names: Mapping[bytes, str], genesis: Genesis | None) -> str:
-
     return names.get(ruleset_hash(genesis.ruleset), "") if names and genesis is not None else ""
 
 
