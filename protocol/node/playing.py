@@ -484,8 +484,9 @@ class Proposals:
             if stored.match != but and self.find(stored.match) is None:
                 with suppress(NodeError, StoreError):
                     served = self._stored(stored)
-                    if served.match.is_formed and not served.is_given_up:
-                        self._drop(served)  # a crash came before the mark, and its owner may resume it
+                    if served.match.is_formed and not served.is_given_up:  # a crash came before the mark
+                        self._drop(served)
+                        self._runtime.store.mark_formed(stored.match)  # its owner may resume it
                     else:
                         served.feed(Withdrawn())
 
@@ -501,8 +502,6 @@ class Proposals:
             )
         except (PeerError, StoreError) as error:
             raise NodeError(ErrorCode.FAILED, f"the stored match is damaged: {error}") from None
-        if match.is_formed and not stored.formed:
-            store.mark_formed(stored.match)
         occasion = Occasion(stored.created, stored.table_name, stored.customs, stored.asks)
         playing = PlayerSession(self._runtime, match, occasion, self._audience, self, is_given_up=stored.given_up)
         self._add(playing)
