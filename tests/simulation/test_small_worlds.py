@@ -421,7 +421,7 @@ PLANTED = {
     "the first polka leads": Planted(
         "nobody honest contradicts themselves", {"script": "j,L", "rounds": 3}, 459, FirstPolkaLeads
     ),
-    "only clean polkas lead": Planted("nobody honest contradicts themselves", CHEAT, 3484, OnlyCleanLead),
+    "only clean polkas lead": Planted("nobody honest contradicts themselves", CHEAT, 313, OnlyCleanLead),
     "a CLOSE is forgotten": Planted(
         "nobody honest contradicts themselves", {"script": "j,L", "liar": 2, "rounds": 7}, 1, ForgetsItsClose
     ),
