@@ -20,7 +20,6 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from cli.settings import Settings
 from cli.table.player_table import PlayerTable
 from cli.table.screen import Screen
 from protocol.events import Happened
@@ -133,7 +132,7 @@ def walk(title: str) -> dict[CodeType, str]:
 @asynccontextmanager
 async def screen_of(player: Player, home: Path) -> AsyncIterator[tuple[PlayerTable, PipeInput]]:
     """Give a player a full screen without a terminal, which shows all events so far, and an input for keys."""
-    table = PlayerTable(player.node, Settings(home), face=Paper(is_interactive=True))
+    table = PlayerTable(player.node, face=Paper(is_interactive=True))
     for event in player.events:
         table.take(event)
     with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
@@ -194,7 +193,7 @@ async def test_both_walks_pass_few_rooms(people: Company, tmp_path: Path) -> Non
     (ada, ben), _ = await people.table(2)
     await in_mid_match(ada)
     await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))
-    table = PlayerTable(ada.node, Settings(tmp_path), face=Paper(is_interactive=False))
+    table = PlayerTable(ada.node, face=Paper(is_interactive=False))
     for event in ada.events:
         table.take(event)
     state = table.board.state

@@ -27,7 +27,7 @@ from tests.cli.table.boards import Sample
 from tests.programs import ROOT
 
 PAGE = (ROOT / "docs" / "playing.md").read_text(encoding="utf-8")
-TABLE = PlayerTable(cast("Node", None), Settings())
+TABLE = PlayerTable(cast("Node", None))
 NAMED = {"←": "left", "→": "right", "↑": "up", "↓": "down", "space": " "} | {
     "Enter": "c-m",
     "Tab": "c-i",
@@ -70,7 +70,7 @@ def test_every_word_of_a_table_is_there_in_the_order_of_its_help() -> None:
     *most, last = [f"`{name}`" for name, word in TABLE.words.items() if word.in_full]
     assert f"{', '.join(most)} and {last} have to be typed in full." in PAGE
     shown = PAGE.partition("\n## Watch\n")[2].partition("\n## ")[0]
-    watched = SpectatorTable(cast("Node", None), Settings(), Showing(), "Friday")
+    watched = SpectatorTable(cast("Node", None), Showing(), "Friday")
     assert {*TABLE.words} - {*watched.words} <= {*words(shown.partition("every step.")[2])}
 
 

@@ -175,7 +175,7 @@ def _show(path: Path, settings: Settings, ui: Ui | None, pace: float | None) -> 
     """Show the match in a transcript at the table."""
     _, _, replay = opened(str(path), settings, as_json=False)
     verdict = "\n".join(told_verdict(replay))
-    run(show(DemoTable(replay, settings, showing(settings, ui, pace, bell=False), verdict)))
+    run(show(DemoTable(replay, showing(settings, ui, pace, bell=False), verdict)))
 
 
 def _print(summary: dict[str, Any], ending: str) -> None:
@@ -211,7 +211,7 @@ def learn(ctx: typer.Context, name: NameOption = None, ui: UiOption = None, pace
     if not is_interactive():
         raise Failure("A lesson needs a terminal.", hint="The rules in words: p2pdice rules classic")
     settings = ctx.ensure_object(Settings)
-    run(show(LessonTable(settings, showing(settings, ui, pace, None), nickname(name))))
+    run(show(LessonTable(showing(settings, ui, pace, None), nickname(name))))
 
 
 class RoundSummary:

@@ -119,7 +119,7 @@ def replay(
             print(line)
     elif is_interactive():
         how = showing(settings, ui, pace, bell=False)
-        run(show(ReplayTable(replayed, settings, how, seat, "\n".join(verdict))))
+        run(show(ReplayTable(replayed, how, seat, "\n".join(verdict))))
     else:
         for line in story(replayed, seat, verdict):
             say(line)

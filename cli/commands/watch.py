@@ -98,10 +98,10 @@ async def look_on(
         if how is None:
             await report(node)
             return
-        gallery = SpectatorTable(node, settings, how, target)
+        gallery = SpectatorTable(node, how, target)
         await show(gallery)
         if gallery.wants_seat:
-            await sit(node, settings, how, alone, rejoin, watched=gallery)
+            await sit(node, how, alone, rejoin, watched=gallery)
     finally:
         await node.close()
 

@@ -15,7 +15,6 @@ from p2pdice.views import view
 from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, PlayerInfo, Said, YourTurn
 
 if TYPE_CHECKING:
-    from cli.settings import Settings
     from cli.table.scene import Dialog, Talk
     from cli.table.showing import Showing
 
@@ -87,10 +86,8 @@ class LessonTable(Table):
     has_lobby = False
     key_lines: Mapping[str, str] = {"escape": "quit", " ": ""}
 
-    def __init__(
-        self, settings: Settings, showing: Showing, name: str, face: Face | None = None, lobby: Table | None = None
-    ) -> None:
-        super().__init__(settings, showing, face)
+    def __init__(self, showing: Showing, name: str, face: Face | None = None, lobby: Table | None = None) -> None:
+        super().__init__(showing, face)
         self.step = 0
         """The number of the step that is shown, from 1; 0 before the first."""
         self._lobby = lobby

@@ -43,7 +43,6 @@ from protocol.events import (
 from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
-    from cli.settings import Settings
     from cli.table.showing import Showing
     from protocol.events import PlayerInfo
     from protocol.match.waiting import Clock, Progress
@@ -66,14 +65,13 @@ class LiveTable(Table):
     def __init__(
         self,
         node: Node,
-        settings: Settings,
         showing: Showing,
         face: Face | None = None,
         *,
         bots: frozenset[str] = frozenset(),
         again: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        super().__init__(settings, showing, face)
+        super().__init__(showing, face)
         self.bots = bots
         self.muted: set[str] = set()
         """Fingerprints of players whose chat is hidden."""
@@ -338,7 +336,7 @@ class LiveTable(Table):
         if not self._ask_node(partial(self._node.trust, player)):
             return
         words = fingerprint_words(player.fingerprint)
-        undo = command_line("people", "untrust", player.fingerprint, *home_words(self._settings.home))
+        undo = command_line("people", "untrust", player.fingerprint, *home_words(self._node.home.path))
         self._say(
             f"You trust {name}'s key. {name}'s laptop must show the same words: {words}\n"
             f"There p2pdice identity shows them, and the fingerprint: {player.fingerprint}\n"
@@ -370,8 +368,8 @@ class SpectatorTable(LiveTable):
 
     kind = "s"
 
-    def __init__(self, node: Node, settings: Settings, showing: Showing, target: str) -> None:
-        super().__init__(node, settings, showing, again=_sit_elsewhere)
+    def __init__(self, node: Node, showing: Showing, target: str) -> None:
+        super().__init__(node, showing, again=_sit_elsewhere)
         self.wants_seat = False
         """Whether the reader wants to play the next match."""
         self.board.may_speak = False  # until the table, if it is still open, says that spectators may
@@ -379,7 +377,7 @@ class SpectatorTable(LiveTable):
 
     def way_back(self) -> str:
         """Return the command to watch again."""
-        words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._settings.home)]
+        words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._node.home.path)]
         return f"You left. Watch again with:\n    {command_line(*words)}"
 
     def _do_again(self, rest: str) -> None:

@@ -143,7 +143,7 @@ def play(
             curtained.close()
             if node.loss:
                 complain(sentence(node.loss))
-            await sit(node, settings, showing, company, again)
+            await sit(node, showing, company, again)
         finally:
             await node.close()
 
@@ -163,7 +163,6 @@ def play(
 
 async def sit(
     node: Node,
-    settings: Settings,
     showing: Showing,
     company: Company,
     again: Again,
@@ -184,7 +183,7 @@ async def sit(
             table.bots = (await at_table.enter_async_context(back(node))).fingerprints
 
         crew = await at_table.enter_async_context(company(node))
-        table = PlayerTable(node, settings, showing, bots=crew.fingerprints, again=go_again, watched=watched)
+        table = PlayerTable(node, showing, bots=crew.fingerprints, again=go_again, watched=watched)
         await show(table)
 
 

@@ -55,11 +55,9 @@ from protocol.events import (
     TableOpened,
     YourTurn,
 )
-from protocol.storage.home import Home
 from protocol.wire.genesis import PLEDGES
 
 if TYPE_CHECKING:
-    from cli.settings import Settings
     from cli.table.live_table import SpectatorTable
     from cli.table.scene import Dialog
     from cli.table.table import Face
@@ -93,7 +91,6 @@ class PlayerTable(LiveTable):
     def __init__(
         self,
         node: Node,
-        settings: Settings,
         showing: Showing = Showing(),  # noqa: B008 - it is immutable
         face: Face | None = None,
         *,
@@ -101,7 +98,7 @@ class PlayerTable(LiveTable):
         again: Callable[[str], Awaitable[None]] | None = None,
         watched: SpectatorTable | None = None,
     ) -> None:
-        super().__init__(node, settings, showing, face, bots=bots, again=again)
+        super().__init__(node, showing, face, bots=bots, again=again)
         if showing.qr:
             self.board.qr = self._background()
         self._is_late = watched is not None
@@ -138,7 +135,7 @@ class PlayerTable(LiveTable):
                 task.cancel()
 
     def begin(self) -> None:
-        folder = Home(self._settings.home).matches
+        folder = self._node.home.matches
         self.board.is_new_home = not (folder.is_dir() and any(folder.iterdir()))
         if self._is_late:
             self._returning = asyncio.create_task(self._return(""))
@@ -148,7 +145,7 @@ class PlayerTable(LiveTable):
     def way_back(self) -> str:
         if not self.board.match or self._looks_on or (match := self._node.match) is None:
             return "You left the table."
-        words = ["resume", self.board.match[:8], *home_words(self._settings.home)]
+        words = ["resume", self.board.match[:8], *home_words(self._node.home.path)]
         if not match.is_formed:
             return f"You left. If the match is played after all, come back with:\n    {command_line(*words)}"
         if self._is_out:
@@ -188,7 +185,7 @@ class PlayerTable(LiveTable):
             case TableOpened() if event.seats == len(self.bots) + 1:
                 self.board.join_line = ""
             case Claimed():
-                words = ["resume", event.match_id[:8], *home_words(self._settings.home)]
+                words = ["resume", event.match_id[:8], *home_words(self._node.home.path)]
                 self.board.take_back_line = command_line(*words)
             case ConcedeAccepted():
                 self._is_giving_up = bool(event.awaited)
@@ -213,7 +210,7 @@ class PlayerTable(LiveTable):
                 self._returning.cancel()
 
         if isinstance(event, MatchStarted) and event.my_seat is not None and not self._had_match:
-            self.wins = wins_before(Home(self._settings.home), event.match_id)
+            self.wins = wins_before(self._node.home, event.match_id)
 
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, AwaitingHost) and (host := self._host_who_left(event)) is not None:
@@ -239,7 +236,7 @@ class PlayerTable(LiveTable):
 
     def _after_telling(self, event: Told) -> None:
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
-            words = ["matches", "forget", self.board.match[:8], *home_words(self._settings.home)]
+            words = ["matches", "forget", self.board.match[:8], *home_words(self._node.home.path)]
             self._say(f"You don't have to wait. To drop this match, quit and type:\n    {command_line(*words)}")
         super()._after_telling(event)
 
@@ -476,7 +473,7 @@ class PlayerTable(LiveTable):
         elif not self.is_offered("learn"):
             self._say(f"Learn before a match begins, or later with:\n    {command_line('learn')}")
         elif self._lesson is None:
-            self._lesson = LessonTable(self._settings, self.showing, self._node.name, self.face, self)
+            self._lesson = LessonTable(self.showing, self._node.name, self.face, self)
             self._teaching = asyncio.create_task(self._teach(self._lesson))
             self.face.show(self._lesson)
 

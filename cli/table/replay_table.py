@@ -29,7 +29,6 @@ from protocol.events import CupsSeen, Happened, MatchResult, Notice
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.settings import Settings
     from cli.table.showing import Showing
     from protocol.consensus.verifier import Verdict
     from protocol.events import NodeEvent, PlayerInfo
@@ -260,13 +259,12 @@ class ReplayTable(Table):
     def __init__(
         self,
         replay: Retelling,
-        settings: Settings,
         showing: Showing,
         eyes: int | None,
         verdict: str,
         face: Face | None = None,
     ) -> None:
-        super().__init__(settings, showing, face)
+        super().__init__(showing, face)
         self._replay = replay
         self.verdict = UNSIGNED if replay.verdict is None else replay.verdict.verdict.value
         self._told_verdict = verdict
@@ -506,8 +504,8 @@ class DemoTable(ReplayTable):
 
     title = "Demo"
 
-    def __init__(self, replay: Retelling, settings: Settings, showing: Showing, verdict: str) -> None:
-        super().__init__(replay, settings, showing, WATCHER, verdict)
+    def __init__(self, replay: Retelling, showing: Showing, verdict: str) -> None:
+        super().__init__(replay, showing, WATCHER, verdict)
         self._facts = facts(len(replay.players))
         self._signatures = [0, *accumulate(len(step.messages) + len(step.votes) for step in replay.steps())]
         """The number of signatures up to each step."""

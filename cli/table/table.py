@@ -25,7 +25,6 @@ from p2pdice.motes import MOTES
 from protocol.events import Claimed, MatchResult, Misbehaved
 
 if TYPE_CHECKING:
-    from cli.settings import Settings
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
     from cli.table.showing import Showing
     from p2pdice.moves import Move
@@ -190,7 +189,7 @@ class Table(ABC):
     face: Face
     """The person's end of the table. :func:`cli.table.play.show` opens one that suits this process."""
 
-    def __init__(self, settings: Settings, showing: Showing, face: Face | None = None) -> None:
+    def __init__(self, showing: Showing, face: Face | None = None) -> None:
         self.board = Board()
         """The state of the table as far as it is shown."""
         self.showing = showing
@@ -203,7 +202,6 @@ class Table(ABC):
         self.last_words: list[str] = []
         """Texts to print once the table is closed: where transcripts and proofs are, and how to return."""
         self.words = {word.name: word for word in WORDS if self.kind in word.tables}
-        self._settings = settings
         self._has_left = False
         if face is not None:
             self.face = face

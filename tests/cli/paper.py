@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from cli.settings import Settings
 from cli.table.player_table import PlayerTable
+from protocol.storage.home import Home
 
 
 class Paper:
@@ -49,7 +50,7 @@ def on_paper(
     node: object = None, *, home: Path | None = None, is_interactive: bool = True, **options: Any
 ) -> tuple[PlayerTable, Paper]:
     """Return the table of a player whose node is this one, or has as much of one as a test needs, and its paper."""
-    paper = Paper(is_interactive=is_interactive)
-    return PlayerTable(
-        cast("Any", node or SimpleNamespace()), Settings(home), face=cast("Any", paper), **options
-    ), paper
+    paper, owner = Paper(is_interactive=is_interactive), cast("Any", node or SimpleNamespace())
+    if not hasattr(owner, "home"):
+        owner.home = Home(Settings(home).home)
+    return PlayerTable(owner, face=cast("Any", paper), **options), paper

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.exits import ExitCode
-from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.pace import beats
 from cli.table.picture import picture
@@ -50,7 +49,7 @@ class Looking:
     def __init__(self, name: str = "classic", eyes: int | None = None, pace: float = 0.0) -> None:
         self.paper = Paper(is_interactive=True)
         self.replay = replay(name)
-        self.table = ReplayTable(self.replay, Settings(Path("home")), Showing(pace=pace), eyes, VERDICT, self.paper)
+        self.table = ReplayTable(self.replay, Showing(pace=pace), eyes, VERDICT, self.paper)
         self.types("start")
 
     def types(self, *lines: str) -> list[str]:
@@ -441,7 +440,7 @@ def test_no_name_of_a_file_forges_the_verdict_in_the_title(tmp_path: Path) -> No
     forged = tmp_path / "evening: fair. by Ada.p2pdice"
     forged.write_bytes((Path(__file__).parents[1] / "vectors" / "illegal-move.p2pdice").read_bytes())
     examined = examine(forged.read_bytes())
-    table = ReplayTable(Replay(examined, forged), Settings(), Showing(), None, "evening: fair. by Ada: MISCONDUCT")
+    table = ReplayTable(Replay(examined, forged), Showing(), None, "evening: fair. by Ada: MISCONDUCT")
     drawn = picture(table.board, Scene(verdict=table.verdict), 120, 40, Theme("24", "dark", False)).text()
     assert "! misconduct" in drawn.split("\n")[0]
     assert "✓" not in drawn.split("\n")[0]

@@ -15,7 +15,6 @@ from cli.arena.retold_game import RetoldGame, UnreadableGameError
 from cli.arena.tournament import Journal, filed
 from cli.exits import ExitCode
 from cli.render import escape
-from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.replay_table import ReplayTable
@@ -106,7 +105,7 @@ def notes_at(lines: list[str], data: dict[str, Any]) -> list[str]:
     """Return what the talk of a screen says where these lines lead, at the table of a replay."""
     paper = Paper(is_interactive=True)
     paper.shows_board = True
-    table = ReplayTable(retold(data), Settings(), Showing(pace=0), None, "x: UNSIGNED.", paper)
+    table = ReplayTable(retold(data), Showing(pace=0), None, "x: UNSIGNED.", paper)
     table.begin()
     for line in lines:
         table.obey(line)

@@ -13,7 +13,6 @@ from random import Random
 
 import pytest
 
-from cli.settings import Settings
 from cli.table.evening import PAUSE, count_wins
 from cli.table.live_table import LiveTable, SpectatorTable
 from cli.table.showing import Showing
@@ -65,7 +64,7 @@ def player_table(person: Person) -> LiveTable:
 def spectator_table(person: Person) -> tuple[LiveTable, list[str]]:
     """Return the table of a spectator, and what is told there."""
     paper = Paper(is_interactive=False)
-    table = SpectatorTable(person.node, Settings(person.node.home.path), Showing(), "")
+    table = SpectatorTable(person.node, Showing(), "")
     table.face = paper
     for event in person.events:
         table.take(event)

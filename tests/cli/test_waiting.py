@@ -15,7 +15,6 @@ from typing import Any, cast
 import pytest
 
 from cli.exits import ExitCode
-from cli.settings import Settings
 from cli.table.live_table import SpectatorTable
 from cli.table.play import open_again
 from cli.table.player_table import PlayerTable
@@ -69,7 +68,7 @@ def table() -> tuple[PlayerTable, list[str]]:
     async def again(_wish: str) -> None:
         await asyncio.Event().wait()
 
-    return PlayerTable(node, Settings(Path("home")), face=cast("Face", paper), again=again), paper.said
+    return PlayerTable(node, face=cast("Face", paper), again=again), paper.said
 
 
 async def test_a_player_who_waits_for_a_seat_looks_on_and_is_told_so() -> None:
@@ -202,7 +201,7 @@ def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None
         id=bytes.fromhex(STARTED.match_id),
     )
     node = cast("Any", SimpleNamespace(match=match))
-    watching = SpectatorTable(node, Settings(Path("home")), Showing(), "Friday")
+    watching = SpectatorTable(node, Showing(), "Friday")
     watching.face = cast("Face", paper)
     assert not watching.board.may_speak, "nobody has said that spectators may speak"
     assert not watching.is_offered("again")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from cli.settings import Settings
 from cli.table.lesson_table import LESSONS, LessonTable, spoken
 from cli.table.picture import picture
 from cli.table.scene import Scene
@@ -50,7 +48,7 @@ class Steps:
 
 def steps(size: tuple[int, int], theme: Theme = Theme()) -> Steps:  # noqa: B008 - it is immutable
     face = Steps(size, theme)
-    face.table = LessonTable(Settings(Path("home")), Showing(pace=0), "Ada", cast("Any", face))
+    face.table = LessonTable(Showing(pace=0), "Ada", cast("Any", face))
     asyncio.run(face.table.follow())
     return face
 

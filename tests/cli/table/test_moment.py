@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from cli.settings import Settings
 from cli.table.board import Board
 from cli.table.felt import truth
 from cli.table.moment import MOST_KEYS, band, round_line, talk, tell, title, useful_keys
@@ -432,7 +431,7 @@ def test_only_a_host_is_told_to_remove_somebody_before_the_match(hosts: bool) ->
 
 @pytest.mark.parametrize(("custom", "shown"), [(0, False), (1, True), (2, False)])
 def test_a_host_among_people_is_shown_odds_as_the_table_has_them(custom: int, shown: bool) -> None:
-    table = PlayerTable(cast("Node", None), Settings())
+    table = PlayerTable(cast("Node", None))
     table.board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=2, ruleset=PRESETS["classic"], odds=custom))
     table.board.take(LobbyChanged(people(("Ada", "Ben")), 2))
     assert table.gives_odds is shown

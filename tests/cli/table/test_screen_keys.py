@@ -14,7 +14,6 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 
-from cli.settings import Settings
 from cli.table.player_table import PlayerTable
 from cli.table.scene import Choice, Dialog, ReplayStrip, TextPage
 from cli.table.screen import Screen
@@ -24,6 +23,7 @@ from p2pdice.moves import Bid, Play, Pledges
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.events import LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
+from protocol.storage.home import Home
 from tests.cli.table.boards import JOIN_LINE, Sample
 
 UP, DOWN, ENTER = "\x1b[A", "\x1b[B", "\r"
@@ -50,14 +50,17 @@ class Keyboard:
         return got
 
 
+NO_HOME = Home(Path("home"))
+
+
 @asynccontextmanager
 async def lobby(*guests: PlayerInfo) -> AsyncIterator[Keyboard]:
     """Open the lobby of a host on a screen."""
     node = SimpleNamespace(
-        match=None, coins=None, pledge="", clock=lambda: None, can_claim=False, asked=(), kept_out=()
+        match=None, coins=None, pledge="", clock=lambda: None, can_claim=False, asked=(), kept_out=(), home=NO_HOME
     )
     with create_pipe_input() as pipe, create_app_session(input=pipe):
-        table = PlayerTable(cast("Any", node), Settings(Path("home")))
+        table = PlayerTable(cast("Any", node))
         async with Screen(table, None, bell="off", color="none") as screen:
             table.face = screen
             table.take(TableOpened("Friday", JOIN_LINE, (), True, seats=4, ruleset=PRESETS["classic"]))
