@@ -179,7 +179,6 @@ def band(
     board: Board,
     typed: str,
     *,
-    hosts: bool,
     with_odds: bool,
     is_behind: bool,
     is_late: bool = False,
@@ -208,7 +207,7 @@ def band(
     if state is None or not seating.names:
         if board.is_asked_about and not board.players:
             return Band("The host is being asked whether you may sit down.", "waiting")
-        return Band(_filling(board, hosts=hosts))
+        return Band(_filling(board))
     if board.foul is not None and board.turn is None:
         whose = seating.named([board.foul.player])
         return Band(f"{whose}'s program broke the rules, and its own signature proves it.", "wrong")
@@ -234,11 +233,11 @@ def _winning(board: Board, over: MatchResult) -> str:
     return f"{listing([names[seat] for seat in winners])} {'wins' if len(winners) == 1 else 'win'}"
 
 
-def _filling(board: Board, *, hosts: bool) -> str:
+def _filling(board: Board) -> str:
     free = board.seats - len(board.players)
     if not board.players:
         return ""
-    if not hosts:
+    if not board.hosts:
         return "Waiting for the table to fill." if free > 0 else "The match is about to begin."
     if len(board.players) < 2:
         return "Waiting for somebody to sit down."
@@ -293,7 +292,6 @@ def useful_keys(
     moves: Sequence[str],
     words: Iterable[str],
     *,
-    hosts: bool,
     with_odds: bool,
     is_behind: bool,
 ) -> list[tuple[str, str]]:
@@ -320,11 +318,11 @@ def useful_keys(
         return those(*space, ("say", "talk"))
     if board.state is None or not board.seating.names:
         many = number(len(board.players))
-        may_start = hosts and len(board.players) > 1 and "start" in known and not board.match
+        may_start = board.hosts and len(board.players) > 1 and "start" in known and not board.match
         start = [("Enter", f"start with {many}")] if may_start else []
         pick = [("↑↓", "pick"), ("trust", "")] if len(board.players) > 1 else []
-        pick += [("remove", "")] if pick and hosts else []
-        ways = [("link", ""), ("code", ""), ("qr", "")] if hosts and board.join_line else []
+        pick += [("remove", "")] if pick and board.hosts else []
+        ways = [("link", ""), ("code", ""), ("qr", "")] if board.hosts and board.join_line else []
         return those(*start, *pick, *ways[: 0 if start else 3], ("say", ""), ("quit", ""), ("rules", ""), ("learn", ""))
     if board.me is None:
         return those(("again", "sit down next match"), ("say", "talk"), ("rules", ""), ("players", ""), ("quit", ""))

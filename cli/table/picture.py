@@ -378,8 +378,8 @@ def _title(canvas: Canvas, board: Board, scene: Scene, size: str) -> None:
     if scene.verdict:
         fair = "✓ fair" if size in ("S", "XS") else "✓ fair: every roll and signature holds"
         right = [fair if scene.verdict == "fair" else f"! {scene.verdict}"]
-    if scene.watchers and size not in ("S", "XS"):
-        right.append(f"{len(scene.watchers)} watching")
+    if board.watchers and size not in ("S", "XS"):
+        right.append(f"{len(board.watchers)} watching")
     if scene.score and size in ("L", "XL"):
         right.append(scene.score)
     if size == "XS" and scene.seconds is not None:

@@ -226,8 +226,6 @@ class Scene:
     """Coach's words in a lesson, which are shown in full."""
     lesson: str = ""
     """The progress of a lesson, for the title."""
-    watchers: Sequence[str] = ()
-    """Names of spectators, safe to print."""
     picked: int | None = None
     """The index of the player in the lobby, or of the move in :attr:`moves`, selected with the arrow keys."""
     moves: Sequence[str] = ()

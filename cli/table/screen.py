@@ -372,13 +372,10 @@ class Screen:
         with_odds, dialog = self.with_odds, self._shown_dialog()
         progress, clock = table.progress(), table.clock()
         away = self._table.away()
-        keys = moment.useful_keys(
-            board, typed, moves, table.words, hosts=board.hosts, with_odds=with_odds, is_behind=table.is_behind
-        )
+        keys = moment.useful_keys(board, typed, moves, table.words, with_odds=with_odds, is_behind=table.is_behind)
         band = moment.band(
             board,
             typed,
-            hosts=board.hosts,
             with_odds=with_odds,
             is_behind=table.is_behind,
             is_late=board.turn is not None and self._expired is board.turn and not self._seconds(),
@@ -423,7 +420,6 @@ class Screen:
             given=frozenset(each.fingerprint for each in progress.given) if progress is not None else frozenset(),
             coach=table.coach,
             lesson=table.lesson,
-            watchers=board.watchers,
             picked=self._pick() if not moves else moves.index(typed) if typed in moves else None,
             moves=moves,
             score=answers.score(table.wins, board.players) if sum(table.wins.values()) > 1 else "",

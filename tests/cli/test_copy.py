@@ -330,7 +330,7 @@ def screen(
     board: Board, typed: str = "", *, size: tuple[int, int] = (80, 24), steps: int = 0, is_behind: bool = False
 ) -> str:
     """Return what the full screen shows, each run of blanks as one."""
-    now = moment.band(board, typed, hosts=board.hosts, with_odds=True, is_behind=is_behind)
+    now = moment.band(board, typed, with_odds=True, is_behind=is_behind)
     return " ".join(picture(board, Scene(band=now, steps=steps), *size, Theme()).text().split())
 
 

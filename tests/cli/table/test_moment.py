@@ -62,7 +62,7 @@ def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[s
         for beat in beats(event, board):
             board.take(beat)
             what = type(event.event if beat is event else beat).__name__
-            now = band(board, "", hosts=False, with_odds=False, is_behind=False)
+            now = band(board, "", with_odds=False, is_behind=False)
             pictures.append((what, picture(board, Scene(band=now), 80, 24, Theme("none")).text()))
     return pictures
 
@@ -103,7 +103,8 @@ def sample(*moves: str, names: Sequence[str] = ("Ada", "Ben", "Cleo"), rules: st
 
 
 def says(made: Sample, typed: str = "", *, with_odds: bool = False) -> Band:
-    return band(made.board, typed, hosts=True, with_odds=with_odds, is_behind=False)
+    made.board.hosts = True
+    return band(made.board, typed, with_odds=with_odds, is_behind=False)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +127,9 @@ def test_the_band_has_the_colour_of_whoever_is_on_turn() -> None:
 
 def test_the_band_says_when_the_readers_time_is_up() -> None:
     made = sample("1x2", "2x2", "2x3")
-    told = band(made.board, "", hosts=True, with_odds=False, is_behind=False, is_late=True)
+    told = band(made.board, "", with_odds=False, is_behind=False, is_late=True)
     assert told == Band("Your time is up: the others can go on without you.", "waiting")
-    asks = band(made.board, "liar", hosts=True, with_odds=False, is_behind=False, is_late=True)
+    asks = band(made.board, "liar", with_odds=False, is_behind=False, is_late=True)
     assert asks.text.startswith("Call liar?")
 
 
@@ -370,14 +371,16 @@ def test_the_key_bar_has_at_most_eight_entries_and_help_at_the_end(rules: str) -
     made = sample(rules=rules) if not PRESETS[rules].motes else Sample(PRESETS[rules])
     every = ("say", "quit", "again", "rules", "players", "trust", "remove", "learn", "link", "code", "qr")
     for hosts, is_behind, typed in product((True, False), (True, False), ("", "1x2", "liar", "exact")):
-        shown = useful_keys(made.board, typed, (), every, hosts=hosts, with_odds=True, is_behind=is_behind)
+        made.board.hosts = hosts
+        shown = useful_keys(made.board, typed, (), every, with_odds=True, is_behind=is_behind)
         assert 0 < len(shown) <= MOST_KEYS
         assert shown[-1] == ("?", "help")
         assert len({key for key, _ in shown}) == len(shown)
 
 
 def bar(made: Sample, typed: str = "", *, hosts: bool = True, words: Sequence[str] = ("say", "quit")) -> list[str]:
-    shown = useful_keys(made.board, typed, (), words, hosts=hosts, with_odds=False, is_behind=False)
+    made.board.hosts = hosts
+    shown = useful_keys(made.board, typed, (), words, with_odds=False, is_behind=False)
     return [key for key, _ in shown]
 
 
@@ -404,7 +407,7 @@ def test_in_the_lobby_only_the_host_can_remove_and_nobody_starts_twice() -> None
 
 
 def test_a_word_that_the_table_does_not_have_is_not_in_the_key_bar() -> None:
-    shown = useful_keys(sample("1x2").board, "", (), ("quit",), hosts=False, with_odds=True, is_behind=False)
+    shown = useful_keys(sample("1x2").board, "", (), ("quit",), with_odds=True, is_behind=False)
     assert [key for key, _ in shown] == ["%", "PgUp", "quit", "?"]
 
 
@@ -424,7 +427,8 @@ def test_only_a_host_is_told_to_remove_somebody_before_the_match(hosts: bool) ->
     board = Board()
     board.take(TableOpened("Friday", "x", (), True, seats=4, ruleset=PRESETS["classic"]))
     board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
-    shown = useful_keys(board, "", (), ("trust", "remove", "quit"), hosts=hosts, with_odds=True, is_behind=False)
+    board.hosts = hosts
+    shown = useful_keys(board, "", (), ("trust", "remove", "quit"), with_odds=True, is_behind=False)
     assert (("remove", "") in shown) is hosts
     assert ("trust", "") in shown
 
@@ -468,7 +472,7 @@ def test_a_name_that_does_not_fit_its_key_stays_in_the_band_until_it_is_heeded_o
             board.heeded |= {(players[1].fingerprint, players[1].name)}
         if settles == "trusted":
             board.take(Recognised(players[1], True, 0))
-        now = band(board, "", hosts=True, with_odds=False, is_behind=False)
+        now = band(board, "", with_odds=False, is_behind=False)
         assert (now == warning) == (settles == "nobody")
 
 
@@ -485,7 +489,7 @@ def test_a_claim_leaves_the_table_free() -> None:
     made.board.take(Claimed("ab" * 32, made.players, made.players[1:], 372, Path("friday.p2pdice")))
     assert says(made).text == "Claimed, not confirmed. This table is free again."
     assert title(made.board) == "Claimed - Friday"
-    bar = useful_keys(made.board, "", (), ("again", "quit"), hosts=True, with_odds=False, is_behind=False)
+    bar = useful_keys(made.board, "", (), ("again", "quit"), with_odds=False, is_behind=False)
     assert [key for key, _ in bar] == ["again", "quit", "?"]
 
 
@@ -493,10 +497,10 @@ def test_the_end_of_a_match_asks_no_more_once_the_reader_waits_for_the_next() ->
     made = sample("1x2", names=("Ada", "Ben"))
     made.board.take(MatchResult("ab" * 32, ((1,), (0,)), made.players, Path("friday.p2pdice")))
     assert says(made).text == "Ben wins. Again?"
-    waits = band(made.board, "", hosts=False, with_odds=False, is_behind=False, is_waiting=True)
+    waits = band(made.board, "", with_odds=False, is_behind=False, is_waiting=True)
     assert waits.text == "Ben wins. You wait for the next match."
     assert ("PgUp", "talk so far") in useful_keys(
-        made.board, "", (), ("again", "quit"), hosts=False, with_odds=False, is_behind=False
+        made.board, "", (), ("again", "quit"), with_odds=False, is_behind=False
     )
 
 
@@ -505,7 +509,7 @@ def test_both_answers_to_again_are_among_the_keys_at_each_width(columns: int) ->
     made = sample("1x2", names=("Ada", "Ben"))
     made.board.take(MatchResult("ab" * 32, ((1,), (0,)), made.players, Path("friday.p2pdice")))
     words = ("say", "quit", "again", "rules", "players")
-    keys = useful_keys(made.board, "", (), words, hosts=True, with_odds=False, is_behind=False)
+    keys = useful_keys(made.board, "", (), words, with_odds=False, is_behind=False)
     drawn = picture(made.board, Scene(keys=keys), columns, 24, Theme()).text()
     assert re.search(r"^ *again +quit ", drawn, re.MULTILINE), drawn
 
@@ -533,7 +537,7 @@ def test_a_spectator_is_offered_talk_where_the_table_lets_spectators_talk(moves:
     if moves[1:]:
         made.open((1, 3, 5, 5, 6), (2, 3, 4, 4, 5), (1, 3, 5, 6, 6))
     words = ("say", "again", "quit", "players", "rules")
-    bar = useful_keys(watched, "", (), words, hosts=False, with_odds=True, is_behind=False)
+    bar = useful_keys(watched, "", (), words, with_odds=True, is_behind=False)
     assert (("say", "talk") in bar) == bool(chat)
 
 

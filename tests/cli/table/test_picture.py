@@ -80,8 +80,10 @@ def table(
     return board
 
 
-def my_turn() -> Board:
-    return table("3x5", "5x5", "7x5")
+def my_turn(*watchers: str) -> Board:
+    board = table("3x5", "5x5", "7x5")
+    board.watchers = watchers
+    return board
 
 
 def others_turn() -> Board:
@@ -110,8 +112,8 @@ def scene_of(board: Board, typed: str = "", moves: Sequence[str] = ()) -> Scene:
         steps=42,
         seconds=102,
         talk=(Talk(None, "", "Eve is watching."), Talk(2, "Cleo", "Dan, you always do this with three dice.")),
-        band=moment.band(board, typed, hosts=False, with_odds=True, is_behind=False),
-        keys=moment.useful_keys(board, typed, moves, WORDS, hosts=False, with_odds=True, is_behind=False),
+        band=moment.band(board, typed, with_odds=True, is_behind=False),
+        keys=moment.useful_keys(board, typed, moves, WORDS, with_odds=True, is_behind=False),
         moves=moves,
     )
 
@@ -141,7 +143,7 @@ WHOLE: Final[dict[str, Callable[[], Canvas]]] = {
     "my_turn_80x24_mono": lambda: picture(my_turn(), MY_TURN, 80, 24, MONO),
     "my_turn_60x18": lambda: picture(my_turn(), MY_TURN, 60, 18, DARK),
     "my_turn_40x12": lambda: picture(my_turn(), MY_TURN, 40, 12, DARK),
-    "my_turn_120x40": lambda: picture(my_turn(), replace(MY_TURN, watchers=("Eve", "Fay")), 120, 40, DARK),
+    "my_turn_120x40": lambda: picture(my_turn("Eve", "Fay"), MY_TURN, 120, 40, DARK),
     "my_turn_150x46": lambda: picture(my_turn(), MY_TURN, 150, 46, DARK),
     "my_turn_without_odds_80x24": lambda: picture(my_turn(), replace(MY_TURN, with_odds=False), 80, 24, DARK),
     "others_turn_80x24": lambda: picture(others_turn(), WAITING, 80, 24, DARK),
@@ -627,7 +629,7 @@ def test_a_proven_breach_stays_on_the_plate_of_its_player_also_when_they_are_out
 
 def test_who_watches_is_counted_in_the_title_where_there_is_room() -> None:
     for size, count in (((80, 24), "1 watching"), ((120, 40), "1 watching")):
-        shown = picture(my_turn(), replace(MY_TURN, watchers=("Eve",)), *size, DARK).text()
+        shown = picture(my_turn("Eve"), MY_TURN, *size, DARK).text()
         assert count in shown.split("\n")[0]
 
 

@@ -182,7 +182,7 @@ def test_whatever_is_in_the_cups_that_are_down_all_looks_the_same(
             continue
         looks = []
         for each in (board, exchanged(board, rng)):
-            now = band(each, "", hosts=False, with_odds=True, is_behind=True)
+            now = band(each, "", with_odds=True, is_behind=True)
             shown = picture(each, Scene(with_odds=True, band=now), *size, PICTURES).fragments()
             looks.append((shown, title(each), [*answers.table(each)]))
         assert looks[0] == looks[1]
@@ -247,7 +247,7 @@ def test_a_void_round_says_whose_cup_stayed_down() -> None:
 
 
 def test_the_band_tells_no_more_than_the_cups_that_are_up() -> None:
-    told = [band(on_seven_fives(shown), "", hosts=False, with_odds=True, is_behind=False).text for shown in range(6)]
+    told = [band(on_seven_fives(shown), "", with_odds=True, is_behind=False).text for shown in range(6)]
     assert told == [
         "You call liar on Dan's seven fives.",
         "Now your dice …",
