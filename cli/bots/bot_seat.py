@@ -56,13 +56,14 @@ async def seat(
     interface: str | None,
     enter: Callable[[Node], Awaitable[object]],
     bot: Bot,
-    show: ShowEvent,
+    reporter: Reporter,
     grace: float = 0,
     attend: Attend | None = None,
 ) -> None:
     """Sit down at a table, and let a bot play there to the end.
 
     :param enter: makes the node host, join or resume.
+    :param reporter: prints what happens; it gets the node.
     :param grace: time limit in seconds for another process to leave the home.
     :param attend: lets the bot play; by default :func:`follow`, which plays one match.
     :raises NodeError: if the home cannot be used, or the table cannot be entered.
@@ -70,9 +71,9 @@ async def seat(
     """
     node: Node | None = None
     try:
-        node = await _opened(home, name, interface, grace)
+        node = reporter.node = await _opened(home, name, interface, grace)
         await enter(node)
-        await (attend or follow)(node, bot, show)
+        await (attend or follow)(node, bot, reporter.show)
     finally:
         # Close both at once, because the process that started this one waits only for a moment.
         await asyncio.gather(bot.close(), *([node.close()] if node is not None else []))
@@ -131,6 +132,8 @@ class Reporter:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
+        self.node: Node | None = None
+        """The node at this table, once it is open."""
 
     def show(self, event: NodeEvent, seating: Seating) -> None:
         """Print an event of the node."""
@@ -158,11 +161,9 @@ class ProgramReporter(Reporter):
         self._bot = name
         self._name = escape(name)
         self._faults = 0
-        self.node: Node | None = None
-        """The node at whose table the program plays."""
 
     def fault(self, fault: Fault) -> None:
-        """Print a fault."""
+        """Print a fault, and tell the table without what the program wrote, which could give away its dice."""
         self._faults += 1
         sentence = fault_sentence(self._name, fault, self._faults)
         self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults, trace=fault.trace)
@@ -181,34 +182,6 @@ class ProgramReporter(Reporter):
 
     def _say(self, what: str, text: str, **data: Any) -> None:
         self.pass_on({"type": what, "sentence": text, "bot": self._bot, **data})
-
-
-async def seat_program(
-    home: Path,
-    name: str,
-    interface: str | None,
-    enter: Callable[[Node], Awaitable[object]],
-    command: Sequence[str],
-    move_ms: int,
-    as_json: bool,
-    grace: float = 0,
-    attend: Attend | None = None,
-    logs: Path | None = None,
-) -> None:
-    """Let a program play at a live table, as :func:`cli.bots.bot_seat.seat` does, and report the events.
-
-    Its faults are told to the table, too, but not what the program wrote, which could give away its dice.
-
-    :param logs: the folder for a log of all lines; None for no log.
-    :raises Failure: if the program cannot be started, the table is closed, or the node stops.
-    """
-    async with reported(name, command, as_json, move_ms, logs) as (program, witness):
-
-        async def enter_as_witness(node: Node) -> None:
-            witness.node = node
-            await enter(node)
-
-        await seat(home, name, interface, enter_as_witness, program, witness.show, grace, attend)
 
 
 @asynccontextmanager

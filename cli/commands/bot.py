@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
-from cli.bots.bot_seat import Evening, Reporter, introduced, not_started, seat, seat_program
+from cli.bots.bot_seat import Evening, Reporter, introduced, not_started, reported, seat
 from cli.bots.crew import KILL_AFTER, Order, restore_path
 from cli.bots.faults import likeness, predicate, trace_lines
 from cli.bots.program_bot import check as examine
@@ -147,7 +147,12 @@ def play(
     if matches is not None:
         evening = Evening(enter, look_on, matches, GIVE_UP if give_up is None else give_up)
         enter, attend = evening.enter, evening.attend
-    run(seat_program(home, player, interface, enter, command, move_ms, as_json, attend=attend, logs=folder))
+
+    async def seated() -> None:
+        async with reported(player, command, as_json, move_ms, folder) as (program, reporter):
+            await seat(home, player, interface, enter, program, reporter, attend=attend)
+
+    run(seated())
 
 
 @app.command(epilog=EPILOG)
@@ -272,12 +277,11 @@ def house_bot(
         # If a killed host resumes at once, its former bots may still be leaving.
         grace = 2 * KILL_AFTER if order.match else 0.0
         if command:
-            await seat_program(
-                home, player_name, interface, enter, command, move_ms, as_json=True, grace=grace, logs=logs
-            )
+            async with reported(player_name, command, True, move_ms, logs) as (program, reporter):
+                await seat(home, player_name, interface, enter, program, reporter, grace)
             return
         bot = PlayerBot(player_name, house_player(level, Random(seed)))  # noqa: S311 - no secret comes from here
-        await seat(home, player_name, interface, enter, bot, Reporter(as_json=True).show, grace)
+        await seat(home, player_name, interface, enter, bot, Reporter(as_json=True), grace)
 
     async def play_while_wanted() -> None:
         lines = PipedInput()
