@@ -128,6 +128,13 @@ class ThreadPool(ThreadPoolExecutor):
         super().shutdown(wait, cancel_futures=cancel_futures)
 
 
+@pytest.fixture
+def here(here: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Commands in this process, whose arenas are played in its threads."""
+    monkeypatch.setattr("cli.commands.arena.local", lambda jobs, _: lambda: ThreadPool(jobs))
+    return here
+
+
 class Breaks(Executor):
     """Plays at once, in this process, but for the work that would end it, told by its number from 1."""
 
