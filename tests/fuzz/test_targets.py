@@ -30,7 +30,7 @@ def test_examples(target: Target) -> None:
 def test_changed_examples(target: Target) -> None:
     examples = target.examples()
 
-    @settings(RELAXED, max_examples=EXPENSIVE.get(target.name, 60))
+    @settings(RELAXED, max_examples=EXPENSIVE.get(target.name, 30))
     @given(st.sampled_from(examples), st.integers(1, 4), st.randoms())
     def changed(data: bytes, changes: int, rng: Random) -> None:
         for _ in range(changes):
@@ -42,7 +42,7 @@ def test_changed_examples(target: Target) -> None:
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_any_bytes(target: Target) -> None:
-    @settings(RELAXED, max_examples=EXPENSIVE.get(target.name, 50) // 2)
+    @settings(RELAXED, max_examples=EXPENSIVE.get(target.name, 30) // 2)
     @given(st.binary(max_size=300))
     def any_bytes(data: bytes) -> None:
         target.check(data)
