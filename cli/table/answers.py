@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
@@ -212,15 +214,16 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
     return f"[{'; '.join(parts)}]"
 
 
-def score(wins: dict[str, int], players: Sequence[PlayerInfo]) -> str:
-    """Return the score of an evening: ``Ada 2, Ben 1``.
+def score(won: Mapping[str, Sequence[str]], players: Sequence[PlayerInfo]) -> str:
+    """Return the score of an evening: ``Ada 2, Ben 1``; empty until its second match is over.
 
-    :param wins: the number of matches won, by fingerprint. Winners who are not among ``players`` are left out.
+    :param won: the winners' fingerprints by match. Winners who are not among ``players`` are left out.
     """
-    ranked = sorted(
-        zip(players, display_names(players), strict=True), key=lambda each: -wins.get(each[0].fingerprint, 0)
-    )
-    return listing([f"{name} {wins.get(player.fingerprint, 0)}" for player, name in ranked])
+    if len(won) < 2:
+        return ""
+    wins = Counter(chain(*won.values()))
+    ranked = sorted(zip(players, display_names(players), strict=True), key=lambda each: -wins[each[0].fingerprint])
+    return listing([f"{name} {wins[player.fingerprint]}" for player, name in ranked])
 
 
 # Boxes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import dropwhile, pairwise
@@ -21,32 +20,33 @@ PAUSE: Final = 6 * 3600
 """The most seconds between the beginnings of two matches of one evening."""
 
 
-def wins_before(home: Home, match: str) -> dict[str, int]:
-    """Return how many matches each player has won earlier in the evening of a stored match, by fingerprint.
+def earlier_winners(home: Home, match: str) -> dict[str, tuple[str, ...]]:
+    """Return who won earlier in the evening of a stored match: the fingerprints of the winners by match id.
 
     :param match: the match id, 64 hexadecimal digits.
     :returns: an empty dict if the store cannot be read.
     """
     if home.store.exists():
         with suppress(StoreError, MalformedGenesisError), read_store(home) as store:
-            return count_wins(store.matches(), bytes.fromhex(match))
+            return find_winners(store.matches(), bytes.fromhex(match))
     return {}
 
 
-def count_wins(matches: Iterable[StoredMatch], match: bytes) -> dict[str, int]:
-    """Return what :func:`wins_before` returns, given all matches of the home.
+def find_winners(matches: Iterable[StoredMatch], match: bytes) -> dict[str, tuple[str, ...]]:
+    """Return what :func:`earlier_winners` returns, given all matches of the home.
 
     A match and the next one belong to one evening if their beginnings are at most :data:`PAUSE` apart, and the owner
     meets somebody again.
 
     :raises MalformedGenesisError: if the players of a match cannot be read.
     """
-    wins: Counter[str] = Counter()
+    found: dict[str, tuple[str, ...]] = {}
     formed = sorted((each for each in matches if each.formed), key=lambda each: -each.number)
     for later, each in pairwise(dropwhile(lambda each: each.match != match, formed)):
         players = [player.identity for player in players_of(each.genesis)]
         seen_again = {player.identity for player in players_of(later.genesis)}.intersection(players)
         if later.created - each.created > PAUSE or len(seen_again) < 2:  # the owner is one of them
             break
-        wins.update(fingerprint(players[winner]) for winner in each.winners if winner < len(players))
-    return wins
+        if each.winners:
+            found[each.match.hex()] = tuple(fingerprint(players[at]) for at in each.winners if at < len(players))
+    return found

@@ -201,13 +201,11 @@ class LiveTable(Table):
     def _close_match(self, event: MatchResult) -> None:
         """Count the victory, and offer another match."""
         self._had_match = True
-        for seat in event.places[0]:
-            winner = event.players[seat].fingerprint
-            self.wins[winner] = self.wins.get(winner, 0) + 1
+        self.won[event.match_id] = tuple(event.players[seat].fingerprint for seat in event.places[0])
         if self._again is None or not self.face.is_interactive:
             return
-        if sum(self.wins.values()) > 1 and not self.face.shows_board:
-            self._say(f"This evening's score: {answers.score(self.wins, event.players)}.")
+        if (score := answers.score(self.won, event.players)) and not self.face.shows_board:
+            self._say(f"This evening's score: {score}.")
         if self._wish is not None:
             wish, self._wish = self._wish, None
             self._do_again(wish)

@@ -16,7 +16,7 @@ from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
 from cli.table.canvas import broken
-from cli.table.evening import wins_before
+from cli.table.evening import earlier_winners
 from cli.table.face import HOST
 from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
@@ -127,7 +127,7 @@ class PlayerTable(LiveTable):
         self._is_giving_up = False
         """Whether the player has conceded but is not out yet."""
         if watched is not None:
-            self.board, self.wins, self._had_match = watched.board, watched.wins, True
+            self.board, self.won, self._had_match = watched.board, watched.won, True
 
     def close(self) -> None:
         for task in (self._returning, self._teaching):
@@ -210,7 +210,7 @@ class PlayerTable(LiveTable):
                 self._returning.cancel()
 
         if isinstance(event, MatchStarted) and event.my_seat is not None and not self._had_match:
-            self.wins = wins_before(self._node.home, event.match_id)
+            self.won = earlier_winners(self._node.home, event.match_id)
 
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, AwaitingHost) and (host := self._host_who_left(event)) is not None:

@@ -422,7 +422,7 @@ class Screen:
             lesson=table.lesson,
             picked=self._pick() if not moves else moves.index(typed) if typed in moves else None,
             moves=moves,
-            score=answers.score(table.wins, board.players) if sum(table.wins.values()) > 1 else "",
+            score=answers.score(table.won, board.players),
             minutes=table.minutes,
             verdict=table.verdict,
             strip=strip,

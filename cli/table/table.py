@@ -197,8 +197,8 @@ class Table(ABC):
         """Delays events so that a person can follow."""
         self.minutes = 0
         """Duration of the last match in minutes; 0 before its end, or if this program did not see its beginning."""
-        self.wins: dict[str, int] = {}
-        """The number of matches won this evening, by fingerprint."""
+        self.won: dict[str, tuple[str, ...]] = {}
+        """The fingerprints of the winners of this evening's matches, by match id."""
         self.last_words: list[str] = []
         """Texts to print once the table is closed: where transcripts and proofs are, and how to return."""
         self.words = {word.name: word for word in WORDS if self.kind in word.tables}

@@ -674,9 +674,15 @@ def test_nobody_goes_again_while_a_match_is_running() -> None:
     assert wishes == []
 
 
-def test_only_the_winner_of_a_match_scores() -> None:
-    table = Table()
+def test_a_match_scores_once_and_for_its_winners_only() -> None:
+    table = Table(is_interactive=True)
     players = (node.PlayerInfo("Ada", "1111-2222"), node.PlayerInfo("Ben", "3333-4444"))
-    for _ in range(2):
-        told(table, node.MatchResult("ab" * 32, ((1,), (0,)), players, Path("transcript"), True))
-    assert table.line.wins == {"3333-4444": 2}
+    table.line._again = cast("Any", object())
+    for match, winners, score in (
+        ("ab", ((0, 1),), ""),
+        ("ab", ((1,), (0,)), ""),  # its end was taken back, and another one agreed on
+        ("cd", ((1,), (0,)), "Ben 2 and Ada 0"),
+        ("ef", ((0, 1),), "Ben 3 and Ada 1"),
+    ):
+        said = told(table, node.MatchResult(match * 32, winners, players, Path("transcript"), True))
+        assert [line for line in said if "score" in line] == ([f"This evening's score: {score}."] if score else [])

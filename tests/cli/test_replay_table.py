@@ -165,7 +165,7 @@ def test_however_often_the_end_is_reached_no_score_is_kept_and_no_confirmation_i
     looking.types("end", "start", "end")
     shown = painted(looking)
     assert "match over" in shown
-    assert not looking.table.wins
+    assert not looking.table.won
     assert not re.search("confirmed|signed", shown)
 
 
