@@ -111,6 +111,8 @@ class FollowedMatch(Session):
         """The end of the game, if it came before this node had caught up."""
         self._reached: dict[bytes, Address] = {}
         self._up: set[bytes] = set()
+        self._doubtful: set[bytes] = set()
+        """The linked players to be dialled anew, as this machine slept or its addresses changed."""
         self._losses: dict[bytes, asyncio.Event] = {}
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue()
         self._holding: list[asyncio.Task[None]] = []
@@ -161,19 +163,21 @@ class FollowedMatch(Session):
             identity = await self._waiting.get()
             lost = self._losses[identity] = asyncio.Event()
             try:
-                if identity not in self._up:
+                if identity not in self._up or identity in self._doubtful:
+                    self._doubtful.discard(identity)
                     aim = WatchAim(self.match.id, self.token)
                     await mesh.connect(self._addresses(identity), aim, identity.__eq__)
                 await lost.wait()
             except (DialError, RefusedError) as error:
                 log.info("cannot watch with %s: %s", fingerprint(identity), error)
-                await asyncio.sleep(NEXT_PLAYER)
+            await asyncio.sleep(NEXT_PLAYER)
             self._waiting.put_nowait(identity)
 
     def dial_anew(self) -> None:
-        """Close all present links. Each is then replaced by another one."""
-        for identity in sorted(self._up):
-            self._runtime.mesh.disconnect(identity)
+        """Dial anew over all present links. If that fails, a link stays: it may still hold the end of the match."""
+        self._doubtful = set(self._up)
+        for identity in self._up & {*self._losses}:
+            self._losses[identity].set()
 
     def _addresses(self, identity: bytes) -> list[Address]:
         join = self.match.history.genesis.roster[self.authors[identity]].join
@@ -193,13 +197,13 @@ class FollowedMatch(Session):
 
     def lost(self, identity: bytes, reason: str) -> None:
         super().lost(identity, reason)
+        if identity in self._losses:
+            self._losses[identity].set()
         if identity not in self._up:
             return
         self._up.discard(identity)
         self._unreached.pop(identity, None)
         self._tell_away_later()
-        if identity in self._losses:
-            self._losses[identity].set()
         if not self._up and not self.match.is_ended:
             self._runtime.tell(Notice("No player can be reached at the moment. You will see more as soon as one can."))
 
@@ -358,6 +362,8 @@ class SpectatorSession:
     def lost(self, identity: bytes, reason: str) -> None:
         """Record that a link is down. A match can be followed through another player; a table is gone with its host."""
         if self.followed is not None:
+            if self._next is not None and self._next[0] == identity:
+                self._next = None
             self.followed.lost(identity, reason)
         elif identity == self._source:
             self._close(RefuseCode.CLOSED, host_gone(reason))

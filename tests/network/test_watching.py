@@ -12,6 +12,7 @@ import pytest
 from p2pdice import events as game
 from p2pdice.rulesets import PRESETS
 from protocol import limits
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
@@ -42,6 +43,7 @@ from protocol.wire.frames import (
     Carried,
     Cut,
     Frame,
+    Have,
     Hello,
     JoinTable,
     Leave,
@@ -52,10 +54,12 @@ from protocol.wire.frames import (
     Refuse,
     Say,
     Table,
+    TableAim,
     WatchAim,
     encode_frame,
 )
 from protocol.wire.genesis import match_id
+from protocol.wire.messages import Kind
 from tests.network import strangers, views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
@@ -169,6 +173,54 @@ async def test_a_spectator_of_the_lobby_that_asks_for_nothing_has_the_whole_matc
     assert proposed == Propose(match.history.genesis_data)
     assert not any(isinstance(frame, Propose) for frame in carried)
     assert {frame.data for frame in carried} == {signed.data for signed in match.replica.shown(0)}  # type: ignore[union-attr]
+
+
+async def test_the_end_is_read_from_links_that_may_be_dead(people: Company) -> None:
+    """After a sleep all are dialled anew. Players who have left answer no more, but may have sent the end before."""
+    players, _ = await people.table(2, "AB", IMPATIENT)
+    await in_mid_match(players[0])
+    watching = await watcher(people, address(players[0]))
+    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    for player in players:
+        views.listen_no_more(player)
+    followed = views.watched(watching)
+    assert followed is not None
+    followed.dial_anew()
+    players[0].go_on()
+    await agree(*players, watching)
+
+
+async def test_a_player_who_answers_with_something_else_is_dialled_again(people: Company) -> None:
+    players, _ = await people.table(2, "AB", IMPATIENT)
+    await in_mid_match(players[0])
+    views.mislead_spectators(players[1], TableAim(views.playing(players[1]).match.history.genesis.table, ""), times=3)
+    watching = await watcher(people, address(players[0]))
+    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    players[0].go_on()
+    await agree(*players, watching)
+
+
+def is_end(frame: Frame) -> bool:
+    """Tell whether a frame may have a RESULT in it, or tell of one."""
+    is_result = isinstance(frame, Carried) and parse_signed(frame.data, frame.signature).message.kind is Kind.RESULT
+    return is_result or isinstance(frame, Page | Have)
+
+
+async def test_a_table_opened_again_by_a_host_who_has_gone_since_is_not_watched(people: Company) -> None:
+    """It was opened before this spectator had read the end of the match."""
+    (host,), opened = await people.table(2, "A", ruleset=TINY)
+    watching = await watcher(people, opened.join_line)
+    await host.until(Watching)
+    (guest,) = await people.join(opened.join_line, "B")
+    views.hear_only(watching, lambda _, frame: not is_end(frame))
+    await host.until(MatchResult)
+    await watching.until_true(lambda: (followed := views.watched(watching)) is not None and followed.match.is_ended)
+    views.send(host, watching.node.identity.public, views.hosting(host).table.frame())
+    for player in (host, guest):
+        await player.node.close()
+    await watching.until(MatchResult)
+    assert len(watching.told(TableWatched)) == 1
+    assert watching.told(LobbyChanged)[-1].joined[0].name == "B"
 
 
 async def test_host_and_players_are_told_who_watches_by_the_names_they_know(people: Company) -> None:

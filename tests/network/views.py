@@ -12,7 +12,8 @@ from protocol.node.node import Node
 from protocol.node.playing import PlayerSession, Proposals
 from protocol.node.purse import PurseKeeper
 from protocol.node.table_ledgers import TableLedgers
-from protocol.wire.frames import Frame, encode_frame
+from protocol.node.watching import FollowedMatch
+from protocol.wire.frames import Aim, Frame, Refuse, TableAim, WatchAim, encode_frame
 
 
 class HasNode(Protocol):
@@ -56,6 +57,37 @@ def playing(player: HasNode) -> PlayerSession:
     session = proposals(player).session
     assert session is not None
     return session
+
+
+def watched(player: HasNode) -> FollowedMatch | None:
+    """Return the match that a node watches; None before it has begun."""
+    watching = player.node._active.watching
+    assert watching is not None
+    return watching.followed
+
+
+def mislead_spectators(player: HasNode, aim: TableAim, times: int) -> None:
+    """Answer so many spectators that they may watch something else; the next one gets the right answer."""
+    active = player.node._active
+    welcome, show = active._welcome_spectator, active._show
+    misled: list[bytes] = []
+
+    def mislead(identity: bytes, asked: WatchAim) -> Aim | Refuse:
+        if len(misled) == times:
+            active._show = show  # type: ignore[method-assign]
+            return welcome(identity, asked)
+        misled.append(identity)
+        return aim
+
+    active._welcome_spectator = mislead  # type: ignore[method-assign, assignment]
+    active._show = lambda identity, at: None  # type: ignore[method-assign]
+
+
+def listen_no_more(player: HasNode) -> None:
+    """Accept no new connections. Links that are up stay up."""
+    listener = player.node._mesh._listener
+    assert listener is not None
+    listener.close()
 
 
 def purses(player: HasNode) -> PurseKeeper:
