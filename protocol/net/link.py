@@ -273,7 +273,7 @@ class Link:
             self._deliver()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that the connection is gone. Frames that arrived before its end are still delivered."""
+        """Note that the connection is gone. Frames that arrived before its end are still delivered, within the rate."""
         self._channel = None
         self._outcome = _how_it_ended(exc)
         if not self._is_throttled or not self.is_up:
@@ -299,6 +299,8 @@ class Link:
             if self._is_over:
                 break
             if self._allowance is not None and self._allowance.must_wait(now):
+                if self._channel is None:
+                    break  # nobody is held back any more, so the rest is dropped
                 self._throttle(THROTTLE)
                 return
             if taken == FRAMES_AT_ONCE:

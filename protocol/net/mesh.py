@@ -317,7 +317,7 @@ class Mesh:
     # The links' side
 
     def link_up(self, link: Link) -> None:
-        self._links = {link, *(each for each in self._links if each.is_connected)}
+        self._links = {link, *(each for each in self._links if each.is_connected or each.is_up)}
         if link.outbound:
             self._answers[link] = asyncio.get_running_loop().create_future()
 

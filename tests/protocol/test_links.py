@@ -14,7 +14,7 @@ import pytest
 from protocol.crypto.tls import client_context
 from protocol.limits import BURST, FIRST_FRAMES, FRAME, FRAME_BEFORE_WELCOME, FRAMES_AT_ONCE, KIB, RATE, Limits
 from protocol.net import link as link_module
-from protocol.net.link import BREACH, Allowance, Allowances
+from protocol.net.link import BREACH, Allowance, Allowances, Link
 from protocol.wire.frames import frame_header
 from tests.protocol.links import HOST, SHORT, Opener, Recorder, identity, is_cut_off, raw_tls
 
@@ -70,22 +70,39 @@ async def test_a_burst_before_closing_arrives_whole_though_the_connection_ends_i
     await table.recorder.links[0].wait_closed()
 
 
-async def test_a_link_whose_connection_is_gone_gives_up_its_place_when_it_is_dropped(opens: Opener) -> None:
-    """It is still delivering at the peer's rate."""
-    table = await opens(Limits(paces_own_machine=True))
+async def test_a_flood_before_closing_is_dropped_with_its_connection(opens: Opener) -> None:
+    """Else its author would have a place here for as long as the rate holds the flood back."""
+    table = await opens(Limits(own_machine_rate=RATE))
     link = await table.dial(Recorder())
-    for _ in range(BURST + 50):
+    for _ in range(5 * BURST):
         link.send(b"flood")
     link.close()
-    await table.recorder.until(lambda: bool(table.recorder.links))
-    (host_link,) = table.recorder.links
-    await table.recorder.until(lambda: not host_link.is_connected)
-    assert host_link.is_up
-    host_link.send(b"nobody reads this")
-    host_link.drop("that is enough")
-    await host_link.wait_closed()
-    assert table.recorder.reasons == ["that is enough"]
-    assert len(table.recorder.frames) < BURST + 50
+    await table.recorder.until(lambda: bool(table.recorder.ends))
+    assert BURST <= len(table.recorder.frames) < 2 * BURST
+    await table.recorder.links[0].wait_closed()
+
+
+@pytest.mark.parametrize("way", ["drop", "close"])
+async def test_a_link_that_is_still_delivering_can_be_ended(opens: Opener, way: str) -> None:
+    """Its connection is gone."""
+    table = await opens()
+    recorder, link = table.recorder, await table.dial(Recorder())
+    taken = recorder.frame_received
+
+    def end(link: Link, frame: bytes) -> None:
+        taken(link, frame)
+        if not link.is_connected:
+            link.send(b"nobody reads this")
+            getattr(link, way)("that is enough")
+
+    recorder.frame_received = end  # type: ignore[method-assign]
+    for _ in range(5 * FRAMES_AT_ONCE):
+        link.send(b"last words")
+    link.close()
+    await recorder.until(lambda: bool(recorder.ends))
+    await recorder.links[0].wait_closed()
+    assert recorder.reasons == ["that is enough"]
+    assert len(recorder.frames) < 5 * FRAMES_AT_ONCE
 
 
 async def test_messages_sent_before_closing_arrive_though_much_from_the_peer_is_unread(opens: Opener) -> None:
