@@ -98,19 +98,6 @@ class KeyPlayer(Terminal):
         """Watch until all the texts are on the screen at the same time, broken into lines or not."""
         self.wait_for(lambda: all(text in self.said() for text in texts), " and ".join(map(repr, texts)))
 
-    def until_told(self, text: str) -> None:
-        """Watch until something is told; look it up in the talk if it went out of sight before the next turn."""
-        self.wait_for(lambda: text in self.said() or self.is_asked(), repr(text))
-        if text not in self.said():
-            self.type(PAGE_UP)
-            self.wait_for(lambda: "back to the table" in self.key_bar(), "the talk")
-            while text not in self.said():
-                before = self.display()
-                self.type(PAGE_UP)
-                self.wait_for(lambda before=before: self.display() != before, f"a page with {text!r}")  # type: ignore[misc]
-            self.type(ESCAPE)
-            self.wait_for(lambda: "back to the table" not in self.key_bar(), "the table")
-
     def choose(self, start: str | tuple[str, ...]) -> str:
         """Go through the moves until one begins like this, or like one of these; make it, and return it."""
         seen: list[str] = []

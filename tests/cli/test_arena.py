@@ -61,8 +61,6 @@ from tests.cli.conftest import Run
 from tests.programs import descendants
 from tests.tiers import thoroughly
 
-HERE = Path(__file__).parent
-
 
 def plan(*bots: str, games: int = 12, rules: str = "classic", size: int = 2, move_ms: int = 20_000) -> Plan:
     tables = round_robin(len(bots), (rules,), (size,))

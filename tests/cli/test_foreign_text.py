@@ -28,9 +28,6 @@ ENCODINGS = {
 }
 
 
-CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff")
-
-
 def written(text: str, encoding: str) -> bytes:
     codec, mark = ENCODINGS[encoding]
     return mark + text.encode(codec)

@@ -30,7 +30,7 @@ from tests.protocol.mutations import (
     play,
     proofs,
 )
-from tests.simulation.world import Machine, World, identity_of
+from tests.simulation.world import Machine, World, identity_of, played
 
 VECTORS = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("*.p2pdice"))
 PATIENCE = Patience(30, 15)
@@ -51,7 +51,7 @@ def samples(seed: int) -> Iterator[Sample]:
     """Yield files without end: first the vectors and a fair match of every preset and size, then all the rest."""
     yield from (Sample(f"vector {path.stem}", path.read_bytes()) for path in VECTORS)
     for (name, ruleset), players in product(PRESETS.items(), range(2, 11)):
-        yield Sample(f"fair {name} {players}", fair(ruleset, players, seed))
+        yield Sample(f"fair {name} {players}", played(ruleset, players, seed))
     yield from mixed(seed)
 
 
@@ -60,7 +60,7 @@ def mixed(seed: int) -> Iterator[Sample]:
     for number in count(seed):
         rng = random.Random(number)
         for name, ruleset in PRESETS.items():
-            yield Sample(f"fair {name}", fair(ruleset, rng.randint(2, 4), rng.randrange(2**32)))
+            yield Sample(f"fair {name}", played(ruleset, rng.randint(2, 4), rng.randrange(2**32)))
             for _ in range(MATCHES_LEFT):
                 yield from _left(name, ruleset, rng)
             short = _short(ruleset)
@@ -104,13 +104,6 @@ def _short(ruleset: Ruleset) -> Ruleset:
     if ruleset.motes:
         return ruleset
     return ruleset.with_options({"dice": "2"})
-
-
-def fair(ruleset: Ruleset, players: int, seed: int) -> bytes:
-    """Return the transcript of a match between house bots."""
-    world = World(ruleset, players, seed)
-    world.run()
-    return world.machines[0].transcript
 
 
 def _left(name: str, ruleset: Ruleset, rng: random.Random) -> Iterator[Sample]:

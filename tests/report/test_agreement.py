@@ -15,9 +15,10 @@ from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement
 from tests.cli.test_replay import play
 from tests.protocol.mutations import play as small
-from tests.report.corpus import VECTORS, Sample, changes, fair, samples
+from tests.report.corpus import VECTORS, Sample, changes, samples
 from tests.report.readers import node, page, program
 from tests.report.structures import sort
+from tests.simulation.world import played
 from tests.tiers import thoroughly
 
 MAKER = Path(__file__).with_name("make.js")
@@ -79,8 +80,8 @@ def test_both_verifiers_agree_on_departures_votes_and_misconduct(count: int, tmp
 
 @pytest.mark.thorough
 def test_both_verifiers_agree_on_fair_matches_of_all_rules_and_many_sizes() -> None:
-    chosen = [Sample(f"{name} {size}", fair(rules, size, 2)) for name, rules in PRESETS.items() for size in (2, 4)]
-    chosen.append(Sample("classic 10", fair(PRESETS["classic"], 10, 2)))
+    chosen = [Sample(f"{name} {size}", played(rules, size, 2)) for name, rules in PRESETS.items() for size in (2, 4)]
+    chosen.append(Sample("classic 10", played(PRESETS["classic"], 10, 2)))
     assert check(chosen) == {"fair": len(chosen)}
 
 
