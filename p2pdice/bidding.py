@@ -157,6 +157,17 @@ def highest_listed(state: State) -> int:
     return dice if motes is None or not motes.must_raise else max(dice, lowest_raise(state))
 
 
+def options(state: State) -> tuple[tuple[int, int, int], ...]:
+    """Return (face, lowest quantity, highest quantity) for each face with listed bids, if any bid may be repeated."""
+    quantity, face, _ = state.bids[-1] if state.bids else _NO_BID
+    allowed, limit = raises(order(state), quantity, face), highest_listed(state)
+    return tuple(
+        (new, allowed[new - 1].start, min(allowed[new - 1].stop - 1, limit))
+        for new in faces(state)
+        if allowed[new - 1] and allowed[new - 1].start <= limit
+    )
+
+
 def menu(state: State) -> tuple[Move, ...]:
     """Return the listed moves of a bidding turn: bids by quantity and then face, followed by the calls."""
     rules, bids, motes = state.ruleset, state.bids, state.motes

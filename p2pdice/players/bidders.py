@@ -13,7 +13,6 @@ from math import exp
 from typing import Final, NamedTuple, Protocol
 
 from p2pdice import bidding, showdown
-from p2pdice.bidding import raises
 from p2pdice.counting import Counting, row
 from p2pdice.engine import new_match
 from p2pdice.moves import FACES, Bid, Exact, Hand, Liar
@@ -139,22 +138,21 @@ class ImaginedRound:
         if state.motes is not None:
             state = state._replace(motes=state.motes._replace(must_raise=not may_call))
         quantity, face = divmod(standing, 8)
-        allowed, limit = raises(bidding.order(state), quantity, face), bidding.highest_listed(state)
-        options = tuple(
-            (new, allowed[new - 1].start, min(allowed[new - 1].stop - 1, limit))
-            for new in bidding.faces(state)
-            if allowed[new - 1] and allowed[new - 1].start <= limit
-        )
+        options = bidding.options(state)
         may_call = may_call and standing > 0
         lowest = sum(1 << low * 8 + new for new, low, _ in options) if self.forbids_repeats else 0
         return Turn(quantity, face, options, may_call, may_call and not bidding.exact_refused(state), lowest)
+
+    def state(self, seat: int, bids: tuple[PlacedBid, ...]) -> State:
+        """Return the state at this seat's turn after all bids of the round so far."""
+        return self._state._replace(turn=seat, bids=bids)
 
     def _at(self, seat: int, standing: Action, first_face: int) -> State:
         """Return the state at this seat's turn. It has only the first and last bid; the engine needs no others here."""
         bids = (PlacedBid(0, first_face, NOBODY),) if first_face else ()
         if standing:
             bids = (*bids, PlacedBid(*divmod(standing, 8), NOBODY))
-        return self._state._replace(turn=seat, bids=bids)
+        return self.state(seat, bids)
 
     def is_right(self, call: Action, quantity: int, counted: int) -> bool:
         return bool(showdown.verdict(_CALLS[call], quantity, counted, counted)[1])

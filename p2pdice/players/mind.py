@@ -27,7 +27,7 @@ from typing import Final
 
 from p2pdice.counting import Counting
 from p2pdice.events import AccusationVoid, BidMade, ChallengeCalled, Event, HandsShown, RoundStarted
-from p2pdice.moves import Bid, Hand, Liar, Move, Pass, Power, Side
+from p2pdice.moves import Bid, Liar, Move, Pass, Power, Side
 from p2pdice.players.bidders import (
     ANYHOW,
     EXACT,
@@ -47,7 +47,7 @@ from p2pdice.players.house import HousePlayer, OddsPlayer, is_good_to_be_right
 from p2pdice.players.playouts import Belief, Habits, Thought
 from p2pdice.players.tactics import best, better_than_none
 from p2pdice.rulesets import Ruleset
-from p2pdice.solved.policy import likelihoods
+from p2pdice.solved.policy import Likelihoods, likelihoods
 from p2pdice.state import NOBODY, PlacedBid, State
 from p2pdice.views import View
 
@@ -156,9 +156,7 @@ class MindPlayer(HousePlayer):
             if hand and seat != self._me:
                 held_ = held(hand, round_.total, counting)
                 decisions[seat].append((held_, turn, action))
-                moves = self._policy(
-                    round_.ruleset, round_.dice, actions[0][0], self._bids[:index], tuple(sorted(hand))
-                )
+                moves = likelihoods(round_.state(seat, tuple(self._bids[:index])), tuple(sorted(hand)))
                 likely = WAVERING.likelihood(held_, turn, action) if moves is None else _share(moves, action)
                 self.proofs[seat].add(held_, turn, action, likely)
             standing = action
@@ -166,16 +164,6 @@ class MindPlayer(HousePlayer):
             self.habits[seat].learn(own)
 
     # Choosing
-
-    def _policy(
-        self, ruleset: Ruleset, dice: Sequence[int], opener: int, bids: Sequence[PlacedBid], hand: Hand
-    ) -> Mapping[Bid | Liar, float] | None:
-        """Return the moves of the policy with their relative likelihoods, or None if there is no policy.
-
-        :param dice: by seat.
-        """
-        live = sorted((seat for seat, number in enumerate(dice) if number), key=lambda seat: seat != opener)
-        return likelihoods(ruleset, [dice[seat] for seat in live], [Bid(bid.quantity, bid.face) for bid in bids], hand)
 
     def choose_power(self, view: View, moves: Sequence[Move]) -> Move:
         if isinstance(moves[-1], Pass):
@@ -187,7 +175,7 @@ class MindPlayer(HousePlayer):
 
     def bid_or_call(self, view: View, bids: Sequence[Bid], calls: Sequence[Move]) -> Move:
         state = view.state
-        moves = self._policy(state.ruleset, state.dice, state.leader, state.bids, view.hand)
+        moves = likelihoods(state, view.hand)
         if moves and not all(self.proofs[seat].is_enough for seat in state.live if seat != view.seat):
             return self._rng.choices(list(moves), list(moves.values()))[0]
         if not is_good_to_be_right(state.ruleset):
@@ -238,6 +226,6 @@ class MindPlayer(HousePlayer):
         return beliefs
 
 
-def _share(moves: Mapping[Bid | Liar, float], action: Action) -> float:
+def _share(moves: Likelihoods, action: Action) -> float:
     """Return the probability of an action if these are the relative likelihoods of the moves."""
     return sum(weight for move, weight in moves.items() if action_of(move) == action) / sum(moves.values())

@@ -1,9 +1,9 @@
-"""Train the policy for classic between two players, or check it: ``python -m p2pdice.solved --help``.
+"""Train the policies, or check that for classic between two players: ``python -m p2pdice.solved --help``.
 
     python -m p2pdice.solved train FOLDER
     python -m p2pdice.solved check
 
-``train`` writes the tables and the net beside this module. FOLDER keeps what is finished, so that an interrupted
+``train`` writes the tables and the nets beside this module. FOLDER keeps what is finished, so that an interrupted
 training continues if the command is repeated. ``check`` computes the most that any opponent can win against the policy,
 prints it for each round and for a match, and exits with status 1 if it is too much. Training and the check of the net
 require numba: pip install '.[train]'. The check of the tables does not.
@@ -29,6 +29,8 @@ WORST_ROUND: Final = 0.03
 WORST_MATCH: Final = 0.53
 """The largest acceptable share of matches that a best response wins."""
 ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST_DICE + 1), repeat=2)]
+PARTS: Final = ("rounds", "selfplay")
+"""The parts of the training: the solved rounds with their net, and the net that learns by self-play."""
 
 
 def strategy(opener: int, responder: int) -> Strategy:
@@ -73,12 +75,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     defaults = argparse.ArgumentDefaultsHelpFormatter
-    trains = commands.add_parser("train", help="make the tables and the net", formatter_class=defaults)
+    trains = commands.add_parser("train", help="make the tables and the nets", formatter_class=defaults)
     trains.add_argument("folder", type=Path, help="keeps what is finished")
     trains.add_argument("--seed", type=int, default=1)
     trains.add_argument("--table-iterations", type=int, default=500, help="of CFR+, for each table")
     trains.add_argument("--iterations", type=int, default=120, help="of CFR+, for each round that the net learns")
     trains.add_argument("--steps", type=int, default=100_000, help="training steps of the net")
+    trains.add_argument("--selfplay-iterations", type=int, default=6_000, help="of the net that plays itself")
+    trains.add_argument(
+        "--parts", nargs="+", default=PARTS, choices=PARTS, metavar="PART", help=f"{' or '.join(PARTS)}; default: both"
+    )
     checks = commands.add_parser("check", help="compute what can be won against them")
     checks.add_argument("--rounds", nargs="+", default=ROUNDS, choices=ROUNDS, metavar="OPENER-RESPONDER")
     options = parser.parse_args(arguments)
@@ -88,9 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     from p2pdice.solved.training import Plan, train
 
-    plan = Plan(options.seed, options.table_iterations, options.iterations, options.steps)
+    iterations = (options.table_iterations, options.iterations, options.steps, options.selfplay_iterations)
+    plan = Plan(options.seed, *iterations)
     try:
-        train(plan, options.folder, Path(__file__).parent, lambda line: print(line, flush=True))
+        train(plan, options.folder, Path(__file__).parent, lambda line: print(line, flush=True), options.parts)
     except ValueError as error:
         raise SystemExit(str(error)) from error
 

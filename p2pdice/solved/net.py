@@ -70,6 +70,8 @@ STEPS: Final = 5
 OUTPUTS: Final = 1 + STEPS * len(FACES)
 HIGHEST: Final = max(highest_bid(dice) for dice in range(2, 2 * MOST_DICE + 1))
 """The highest quantity that policies bid in any round."""
+LARGEST: Final = 1 << 20
+"""The maximum size of an uncompressed file, in bytes."""
 RARE: Final = 0.02
 """Moves that are less likely than this, relative to the likeliest, are left out. They are mostly errors of the net."""
 
@@ -233,6 +235,13 @@ class Layer:
         return sums
 
 
+def scores(layers: Sequence[Layer], row: Sequence[float]) -> Sequence[float]:
+    """Return the outputs of a net for an input."""
+    for layer in layers[:-1]:
+        row = [max(0.0, value) for value in layer.sums(row)]
+    return layers[-1].sums(row)
+
+
 class Net:
     """How both players play rounds that are too large for tables.
 
@@ -240,11 +249,8 @@ class Net:
     :raises UnexpectedInput: if they are not those of a net with these inputs and outputs.
     """
 
-    LARGEST: Final = 1 << 20
-    """The maximum size of an uncompressed file, in bytes."""
-
     def __init__(self, packed: bytes) -> None:
-        self.layers: Final = unpack(packed)
+        self.layers: Final = unpack(packed, FEATURES, OUTPUTS)
 
     def likelihoods(self, hand: Hand, unseen: int, bids: Sequence[Bid]) -> Mapping[Bid | Liar, float]:
         """Return the likelihoods of the moves of the player who holds ``hand``, relative to the likeliest.
@@ -259,10 +265,7 @@ class Net:
             return without_rare(possible, [1.0])
         row = [0.0] * FEATURES
         features(row, [hand.count(face) for face in FACES], unseen, numbers, highest, TAILS, RAISES)
-        values: Sequence[float] = row
-        for layer in self.layers[:-1]:
-            values = [max(0.0, value) for value in layer.sums(values)]
-        values = self.layers[-1].sums(values)
+        values = scores(self.layers, row)
         top = max(values[index] for index, _ in possible)
         return without_rare(possible, [exp(values[index] - top) for index, _ in possible])
 
@@ -281,30 +284,33 @@ def pack(layers: Sequence[Layer]) -> bytes:
     return zlib.compress(bytes(head + bytes(2) + body), 9)
 
 
-def unpack(packed: bytes) -> tuple[Layer, ...]:
-    """Return the layers of a net's file: see :class:`Net`."""
+def unpack(packed: bytes, inputs: int, outputs: int) -> tuple[Layer, ...]:
+    """Return the layers of a net's file.
+
+    :raises UnexpectedInput: if it is not that of a net with so many inputs and outputs.
+    """
     decompressor = zlib.decompressobj()
     try:
-        data = decompressor.decompress(packed, Net.LARGEST)
+        data = decompressor.decompress(packed, LARGEST)
     except zlib.error as error:
         raise UnexpectedInput(f"the file of the net is damaged: {error}") from error
     heads = list(iter_unpack("<2H", data[: len(data) // 4 * 4]))
     shapes = list(takewhile(lambda shape: shape[0], heads))
-    sizes = [FEATURES, *(number for number, _ in shapes)]
-    if [(new, old) for old, new in pairwise(sizes)] != shapes or sizes[-1] != OUTPUTS:
-        raise UnexpectedInput(f"a net has {FEATURES} inputs and {OUTPUTS} outputs, and its layers fit together")
+    sizes = [inputs, *(number for number, _ in shapes)]
+    if [(new, old) for old, new in pairwise(sizes)] != shapes or sizes[-1] != outputs:
+        raise UnexpectedInput(f"this net has {inputs} inputs and {outputs} outputs, and its layers fit together")
     at = 4 * len(shapes) + 2
-    if not decompressor.eof or len(data) != at + sum(number * (8 + inputs) for number, inputs in shapes):
+    if not decompressor.eof or len(data) != at + sum(number * (8 + old) for number, old in shapes):
         raise UnexpectedInput("the file of the net is not as long as its layers")
     layers = []
-    for number, inputs in shapes:
+    for number, old in shapes:
         scales, biases = zip(*iter_unpack("<2f", data[at : at + 8 * number]), strict=True)
         if not all(map(isfinite, (*scales, *biases))):
             raise UnexpectedInput("the file of the net has a number that is not finite")
         at += 8 * number
-        rows = array("b", data[at : at + number * inputs])
-        at += number * inputs
-        layers.append(Layer([list(map(mul, rows[column::inputs], scales)) for column in range(inputs)], biases))
+        rows = array("b", data[at : at + number * old])
+        at += number * old
+        layers.append(Layer([list(map(mul, rows[column::old], scales)) for column in range(old)], biases))
     return tuple(layers)
 
 

@@ -1,7 +1,8 @@
-"""How two players with at most five dice each play classic, so that nobody wins much against them.
+"""How players bid and call so that others win little against them.
 
-Tables have the solved policy of rounds with at most three dice in each cup. A net has learnt that of the others: see
-:mod:`p2pdice.solved.net`.
+For two players of classic with at most five dice each, tables have the solved policy of rounds with at most three dice
+in each cup, and a net has learnt that of the others: see :mod:`p2pdice.solved.net`. For more players and other
+rulesets, a net has learnt by self-play: see :mod:`p2pdice.solved.learnt`.
 
 A table is named by the dice of the player who opens the round and those of the other player. Its file is compressed by
 zlib, and has an entry for each sequence of bids after which some hand does not always call::
@@ -19,15 +20,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from typing import Final
 
-from p2pdice.moves import LIAR, Bid, Hand, Liar
-from p2pdice.rulesets import PRESETS, Ruleset
-from p2pdice.solved import net
+from p2pdice.moves import LIAR, Bid, Exact, Hand, Liar
+from p2pdice.solved import learnt, net
 from p2pdice.solved.rounds import hands, move_of, number_of
+from p2pdice.state import State
 
 MOST_DICE_IN_TABLE: Final = 3
 """The most dice in a cup of a round that has a table."""
@@ -36,6 +36,8 @@ HEAVIEST: Final = 255
 
 Weights = Mapping[Bid | Liar, int]
 """Relative frequencies of moves."""
+Likelihoods = Mapping[Bid | Liar, float] | Mapping[Bid | Liar | Exact, float]
+"""Relative probabilities of moves."""
 _CALL: Final[Weights] = {LIAR: 1}
 
 
@@ -105,29 +107,31 @@ def table(opener: int, responder: int) -> Table:
     return Table(opener, responder, resources.files(__package__).joinpath(file_name(opener, responder)).read_bytes())
 
 
-@lru_cache(maxsize=16)
-def is_classic(ruleset: Ruleset) -> bool:
-    """Return whether rounds of two players follow the rules of classic; initial dice and stakes do not matter."""
-    classic = PRESETS["classic"]
-    return replace(ruleset, dice=classic.dice, stakes=classic.stakes) == classic
-
-
-def likelihoods(
-    ruleset: Ruleset, dice: Sequence[int], bids: Sequence[Bid], hand: Hand
-) -> Mapping[Bid | Liar, float] | None:
+def likelihoods(state: State, hand: Hand) -> Likelihoods | None:
     """Return the relative likelihoods of the policy's moves, or None if it does not cover this round.
 
-    The tables nearly maximise the probability of winning the round against the best opponent; the net approximates such
-    a policy. The same holds for the match: the loser of a round loses one die and opens the next however the round
-    ends, so only winning the round matters.
+    Between two players of classic, the tables nearly maximise the probability of winning the round against the best
+    opponent; :mod:`~p2pdice.solved.net` approximates such a policy. The same holds for the match: the loser of a round
+    loses one die and opens the next however the round ends, so only winning the round matters. That of
+    :mod:`~p2pdice.solved.learnt` has no such guarantee.
 
-    :param dice: by player with dice, the opener of the round first.
-    :param bids: the bids of the round.
+    :param state: one in which a player bids or calls.
     :param hand: that of the player on turn, ascending.
     """
-    if len(dice) != 2 or max(dice) > net.MOST_DICE or not is_classic(ruleset):
+    name = learnt.preset_of(state.ruleset)
+    if name is None or max(state.dice) > learnt.MOST_DICE:
         return None
-    opener, responder = dice
-    if max(dice) <= MOST_DICE_IN_TABLE:
-        return table(opener, responder).weights(bids, hand)
-    return net.net().likelihoods(hand, opener + responder - len(hand), bids)
+    seats = [seat for seat, number in enumerate(state.dice) if number]
+    opener = seats.index(state.bids[0].seat if state.bids else state.turn)
+    seats = seats[opener:] + seats[:opener]
+    if seats[len(state.bids) % len(seats)] != state.turn or len(seats) > len(state.live):
+        return None  # a player has left in the middle of the round
+    dice = [state.dice[seat] for seat in seats]
+    if name == "classic" and len(dice) == 2 and max(dice) <= net.MOST_DICE:
+        bids = [Bid(bid.quantity, bid.face) for bid in state.bids]
+        if max(dice) <= MOST_DICE_IN_TABLE:
+            return table(dice[0], dice[1]).weights(bids, hand)
+        return net.net().likelihoods(hand, sum(dice) - len(hand), bids)
+    if len(dice) not in learnt.PLAYED[name]:
+        return None
+    return learnt.learnt_net().likelihoods(name, dice, state, hand)

@@ -1,12 +1,12 @@
-"""The training of the policy: rounds are solved, some become tables, and the net learns from the others.
+"""The training of the policy: rounds are solved, some become tables, and a net learns from the others.
 
-The net learns by supervised learning (Hinton, Vinyals and Dean, arXiv:1503.02531). Rounds are played between a side
-that follows the solution and a side that follows it with a tremble, so that answers to odd bids are learnt, too. The
-net learns the moves of the first side by cross-entropy, with Adam (Kingma and Ba, arXiv:1412.6980) and a learning rate
-that falls linearly to zero. Every step draws its rounds from a generator of its own, so training resumes after any
-step.
+Another net learns by self-play: see :mod:`p2pdice.solved.selfplay`. This one learns by supervised learning (Hinton,
+Vinyals and Dean, arXiv:1503.02531). Rounds are played between a side that follows the solution and a side that follows
+it with a tremble, so that answers to odd bids are learnt, too. The net learns the moves of the first side by
+cross-entropy, with Adam (Kingma and Ba, arXiv:1412.6980) and a learning rate that falls linearly to zero. Every step
+draws its rounds from a generator of its own, so training resumes after any step.
 
-A working folder keeps what is finished: a solution for each round, and the state of the net every thousand steps. So
+A working folder keeps what is finished: a solution for each round, and from time to time the state of the nets. So
 training that is interrupted continues there. It depends on nothing but its :class:`Plan`; with numpy limited to one
 thread, the same versions of the libraries on the same machine yield the same bytes. Requires numba.
 """
@@ -16,18 +16,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from p2pdice.moves import FACES, Bid, Hand, Liar
-from p2pdice.solved import net, policy
+from p2pdice.rulesets import PRESETS
+from p2pdice.solved import learnt, net, policy
 from p2pdice.solved.net import FEATURES, HIGHEST, OUTPUTS, RAISES, TAILS, Net, features, outputs, without_rare
+from p2pdice.solved.perceptron import Perceptron, packable, softmax
 from p2pdice.solved.rounds import hands, highest_bid, number_of
+from p2pdice.solved.selfplay import Course, Learner
 from p2pdice.solved.solve import Reals, Solver, Tree, weights_by_sequence
 
 # Parameters
@@ -36,14 +39,14 @@ TREMBLE: Final = 0.01
 """The tremble of solutions from which the net learns. Tables have none: what they leave out is never reached."""
 SAVED: Final = 1000
 """The state of the net is saved after this many steps."""
+SELFPLAY_SAVED: Final = 100
+"""The state of self-play is saved after this many iterations."""
 SIZES: Final = (FEATURES, 384, 128, OUTPUTS)
 """The numbers of units of the layers."""
 BATCH: Final = 2048
 """Decisions in a training step."""
 RATE: Final = 0.002
 """The initial learning rate."""
-CLIP: Final = 0.5
-"""The maximum length of a gradient; longer ones are scaled down to it."""
 SHAKES: Final = np.array([0.0, 0.1, 0.3])
 """How often a side that trembles makes any of its moves: one of these in each round."""
 SCALE: Final = 65535
@@ -232,81 +235,30 @@ draw = cast("Callable[..., None]", njit(_draw))
 
 
 class Pupil:
-    """A net in training.
-
-    All its weights are in one array, from which :attr:`layers` are cut: weights by input and output, and biases.
+    """A net that learns from lessons.
 
     :param steps: the number of training steps.
     """
 
     def __init__(self, seed: int, steps: int) -> None:
         self.seed, self.steps = seed, steps
-        self.step = 0
-        shapes = [(old, new) for old, new in pairwise(SIZES)]
-        self._weights = np.zeros(sum((old + 1) * new for old, new in shapes), np.float32)
-        self._mean, self._square = np.zeros_like(self._weights), np.zeros_like(self._weights)
-        self.layers = _cut(self._weights)
-        rng = np.random.default_rng((seed, 0))
-        for (weights, _), (old, _) in zip(self.layers, shapes, strict=True):
-            weights[:] = rng.standard_normal(weights.shape) * np.sqrt(2 / old)  # He et al., arXiv:1502.01852
-        self.layers[-1][0][:] *= 0.01
+        self.net: Final = Perceptron(SIZES, np.random.default_rng((seed, 0)))
+
+    @property
+    def step(self) -> int:
+        """The number of steps so far."""
+        return self.net.steps
 
     def learn(self, lessons: Lessons) -> float:
         """Make one step, and return the mean Kullback-Leibler divergence of the net from the solutions before it."""
-        self.step += 1
-        inputs, targets = lessons.draw(np.random.default_rng((self.seed, self.step)), BATCH)
-        values = [inputs]
-        for weights, biases in self.layers[:-1]:
-            values.append(np.maximum(values[-1] @ weights + biases, 0))
-        weights, biases = self.layers[-1]
-        chances = softmax(values[-1] @ weights + biases, targets >= 0)
+        step = self.net.steps + 1
+        inputs, targets = lessons.draw(np.random.default_rng((self.seed, step)), BATCH)
+        values = self.net.values(inputs)
+        chances = softmax(values[-1], targets >= 0)
         targets = np.maximum(targets, 0)
         loss = float((targets * np.log((targets + 1e-9) / (chances + 1e-9))).sum() / BATCH)
-        slopes = np.empty_like(self._weights)
-        parts = _cut(slopes)
-        error = (chances - targets) / np.float32(BATCH)
-        for index in reversed(range(len(self.layers))):
-            np.matmul(values[index].T, error, out=parts[index][0])
-            parts[index][1][:] = error.sum(axis=0)
-            if index:
-                error = (error @ self.layers[index][0].T) * (values[index] > 0)
-        self._adam(slopes)
+        self.net.learn(values, (chances - targets) / np.float32(BATCH), RATE * (1 - (step - 1) / self.steps))
         return loss
-
-    def _adam(self, slopes: Reals) -> None:
-        slopes *= min(1.0, CLIP / (float(np.sqrt((slopes * slopes).sum())) + 1e-9))
-        self._mean += np.float32(0.1) * (slopes - self._mean)
-        self._square += np.float32(0.001) * (slopes * slopes - self._square)
-        rate = RATE * (1 - (self.step - 1) / self.steps)
-        rate *= np.sqrt(1 - 0.999**self.step) / (1 - 0.9**self.step)
-        self._weights -= np.float32(rate) * self._mean / (np.sqrt(self._square) + np.float32(1e-7))
-
-    def saved(self) -> Mapping[str, Any]:
-        """Return the state as arrays, for :meth:`restore`."""
-        return {"step": self.step, "weights": self._weights, "mean": self._mean, "square": self._square}
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        self.step = int(saved["step"])
-        for name in ("weights", "mean", "square"):
-            getattr(self, f"_{name}")[:] = saved[name]
-
-
-def softmax(values: Reals, possible: npt.NDArray[np.bool_]) -> Reals:
-    """Return, by row, the probabilities of the possible outputs."""
-    values = np.where(possible, values, np.float32(-1e9))
-    powers: Reals = np.exp(values - values.max(axis=1, keepdims=True))
-    powers /= powers.sum(axis=1, keepdims=True)
-    return powers
-
-
-def _cut(values: Reals) -> Sequence[tuple[Reals, Reals]]:
-    """Return the parts of an array of all weights: by layer the weights and the biases."""
-    parts, at = [], 0
-    for old, new in pairwise(SIZES):
-        middle, end = at + old * new, at + (old + 1) * new
-        parts.append((values[at:middle].reshape(old, new), values[middle:end]))
-        at = end
-    return parts
 
 
 # Stages
@@ -326,11 +278,14 @@ class Plan:
     """Iterations for each round from which the net learns."""
     steps: int
     """Training steps of the net."""
+    selfplay_iterations: int
+    """Iterations of self-play."""
 
 
-def train(plan: Plan, folder: Path, package: Path, say: Say) -> None:
-    """Make the tables and the net, continuing from what the folder holds, and write them to ``package``.
+def train(plan: Plan, folder: Path, package: Path, say: Say, parts: Sequence[str]) -> None:
+    """Make some parts of the policy, continuing from what the folder holds, and write them to ``package``.
 
+    :param parts: ``rounds`` for the solved rounds with their net, ``selfplay`` for the net that learns by self-play.
     :raises ValueError: if the folder belongs to another plan.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -339,6 +294,14 @@ def train(plan: Plan, folder: Path, package: Path, say: Say) -> None:
     if record.exists() and record.read_text() != text:
         raise ValueError(f"{folder} belongs to other training: {record.read_text()}")
     _write(record, text.encode())
+    for part in parts:
+        results = _PARTS[part](plan, folder, say)
+        for name, packed in results.items():
+            _write(package / name, packed)
+            say(f"{name}: {len(packed):,} bytes")
+
+
+def _solved_rounds(plan: Plan, folder: Path, say: Say) -> Mapping[str, bytes]:
     results = {}
     solutions = {}
     numbers = range(1, net.MOST_DICE + 1)
@@ -348,9 +311,7 @@ def train(plan: Plan, folder: Path, package: Path, say: Say) -> None:
         else:
             solutions[dice] = _solution(dice, plan, folder, say)
     results[net.FILE] = _distilled(Lessons(solutions), plan, folder, say)
-    for name, packed in results.items():
-        _write(package / name, packed)
-        say(f"{name}: {len(packed):,} bytes")
+    return results
 
 
 def _table(dice: tuple[int, int], plan: Plan, folder: Path, say: Say) -> bytes:
@@ -383,19 +344,51 @@ def _solved(tree: Tree, tremble: float, iterations: int, say: Say) -> Reals:
 def _distilled(lessons: Lessons, plan: Plan, folder: Path, say: Say) -> bytes:
     pupil = Pupil(plan.seed, plan.steps)
     path = folder / "net.npz"
-    if path.exists():
-        with np.load(path) as saved:
-            pupil.restore(saved)
+    _restore(pupil.net, path)
     losses = []
     while pupil.step < plan.steps:
         losses.append(pupil.learn(lessons))
         if pupil.step % SAVED == 0 or pupil.step == plan.steps:
             say(f"step {pupil.step:,} of {plan.steps:,}: divergence {np.mean(losses):.4f}")
             losses.clear()
-            with _part(path).open("wb") as file:
-                np.savez(file, **pupil.saved())
-            _part(path).replace(path)
-    return net.pack([net.Layer(weights.tolist(), biases.tolist()) for weights, biases in pupil.layers])
+            _save(pupil.net, path)
+    return net.pack(packable(pupil.net.layers))
+
+
+def _selfplayed(plan: Plan, folder: Path, say: Say) -> Mapping[str, bytes]:
+    iterations = plan.selfplay_iterations
+    learner = Learner(Course({name: PRESETS[name] for name in learnt.RULE_NUMBERS}, plan.seed, iterations))
+    path = folder / "selfplay.npz"
+    _restore(learner, path)
+    figures = []
+    while learner.iteration < iterations:
+        figures.append(learner.learn())
+        if learner.iteration % SELFPLAY_SAVED == 0 or learner.iteration == iterations:
+            means = ", ".join(f"{key} {np.mean([each[key] for each in figures]):.3f}" for key in figures[0])
+            say(f"iteration {learner.iteration:,} of {iterations:,}: {means}")
+            figures.clear()
+            _save(learner, path)
+    return {learnt.FILE: learner.packed()}
+
+
+_PARTS: Final = {"rounds": _solved_rounds, "selfplay": _selfplayed}
+
+
+class _Resumable(Protocol):
+    def saved(self) -> Mapping[str, Any]: ...
+    def restore(self, saved: Mapping[str, Any]) -> None: ...
+
+
+def _restore(learning: _Resumable, path: Path) -> None:
+    if path.exists():
+        with np.load(path) as saved:
+            learning.restore(saved)
+
+
+def _save(learning: _Resumable, path: Path) -> None:
+    with _part(path).open("wb") as file:
+        np.savez(file, **learning.saved())
+    _part(path).replace(path)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -25,6 +25,7 @@ from p2pdice.solved.policy import likelihoods
 from p2pdice.stakes import check_wager
 from p2pdice.state import State
 from p2pdice.views import View, view
+from tests.tiers import thoroughly
 
 from .rulesets import rulesets
 from .scripted import play, reach, show, table
@@ -91,7 +92,7 @@ def test_equal_generators_play_alike(level: str) -> None:
 @pytest.mark.parametrize(
     "beside", ["odds", *(pytest.param(level, marks=pytest.mark.thorough) for level in ("press", "cautious"))]
 )
-@pytest.mark.parametrize("name", ["classic", pytest.param("motes", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("name", ["classic", *thoroughly(["perudo", "motes"])])
 def test_mind_beats_each_of_the_others(name: str, beside: str) -> None:
     wins = 0
     for game in range(16):
@@ -162,7 +163,7 @@ def test_mind_plays_the_policy_against_one_who_may_be_anybody() -> None:
     state, _ = apply(new_match(PRESETS["classic"], 2), Rolled())
     state = play(state, "2x3")
     hand = (1, 3, 3, 5, 5)
-    policy = likelihoods(state.ruleset, (5, 5), [Bid(2, 3)], hand)
+    policy = likelihoods(state, hand)
     assert policy is not None
     mind = MindPlayer(Random(1))
     mind.started(state.ruleset, 1, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise, product
 from pathlib import Path
 from random import Random
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.errors import UnexpectedInput
-from p2pdice.moves import FACES, LIAR, Bid, Hand, Hands, Liar, Move, Play, Rolled
+from p2pdice.moves import FACES, LIAR, Bid, Hand, Hands, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.solved import __main__, net, policy
 from p2pdice.solved.exploitability import BestResponse, Likelihoods, bounds, match_bounds
@@ -43,13 +43,6 @@ def share_of_rounds(table: Table, opener: int, responder: int) -> tuple[float, f
         return [table.weights(bids, hand) for hand in hands]
 
     return bounds(beginning(opener, responder), play)
-
-
-def moves_of(state: State, hand: Hand) -> Mapping[Bid | Liar, float] | None:
-    """Return what the policy does in a state."""
-    live = sorted(state.live, key=lambda seat: seat != state.leader)
-    bids = [Bid(bid.quantity, bid.face) for bid in state.bids]
-    return likelihoods(state.ruleset, [state.dice[seat] for seat in live], bids, hand)
 
 
 # Rounds
@@ -126,7 +119,7 @@ def test_the_policy_makes_legal_moves_whatever_has_been_bid(dice: tuple[int, int
     state, rng = beginning(*dice), Random(seed)
     cups = dealt(state, rng)
     while not state.challenge:
-        moves = moves_of(state, cups[state.turn])
+        moves = likelihoods(state, cups[state.turn])
         assert moves
         assert moves.keys() <= set(legal_moves(state))
         assert all(weight > 0 for weight in moves.values())
@@ -137,7 +130,7 @@ def test_the_policy_makes_legal_moves_whatever_has_been_bid(dice: tuple[int, int
 @pytest.mark.parametrize("dice", [(1, 1), (4, 2), (5, 5)])
 def test_the_policy_calls_a_bid_that_is_higher_than_any_of_its_own(dice: tuple[int, int]) -> None:
     state = at(beginning(*dice), (Bid(highest_bid(sum(dice)) + 1, 3),))
-    moves = moves_of(state, (3,) * dice[1])
+    moves = likelihoods(state, (3,) * dice[1])
     assert moves is not None
     assert set(moves) == {LIAR}
 
@@ -148,24 +141,25 @@ def test_the_last_two_of_a_larger_match_are_in_a_solved_round() -> None:
     state, _ = apply(state, Hands(((2,), (2,), (2,))))
     assert state.live == (0, 2)
     state, _ = apply(state, Rolled())
-    assert moves_of(state, (2,))
+    assert likelihoods(state, (2,))
 
 
 @pytest.mark.parametrize(
     ("ruleset", "players"),
     [
-        (PRESETS["classic"].with_options({"dice": "6"}), 2),  # too many dice
-        (PRESETS["classic"].with_options({"dice": "2"}), 3),
-        *(
-            (rules.with_options({"dice": "1", "dice-cap": "none"}), 2)
-            for name, rules in PRESETS.items()
-            if name not in ("classic", "motes")
-        ),
+        (PRESETS["classic"].with_options({"raise": "standard"}), 2),
+        (PRESETS["plain"], 2),
+        (PRESETS["plain"], 3),
+        (PRESETS["joker"], 2),
+        (PRESETS["classic"], 7),
+        (PRESETS["perudo"], 3),
+        (PRESETS["perudo"].with_options({"palifico": "no"}), 3),
+        (PRESETS["wildcard"].with_options({"dice-cap": "5"}), 2),
     ],
 )
 def test_other_rounds_have_no_policy(ruleset: Ruleset, players: int) -> None:
     state, _ = apply(new_match(ruleset, players), Rolled())
-    assert moves_of(state, dealt(state, Random(1))[0]) is None
+    assert likelihoods(state, dealt(state, Random(1))[0]) is None
 
 
 # The net

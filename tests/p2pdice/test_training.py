@@ -27,7 +27,7 @@ from p2pdice.state import State
 from tests.p2pdice.test_solved import SMALL, TABLES, at, bids_of, share_of_rounds
 
 if TYPE_CHECKING:
-    from p2pdice.solved import solve, training
+    from p2pdice.solved import perceptron, solve, training
 
 pytestmark = pytest.mark.skipif(
     not find_spec("numba"), reason="training, and the check of the net, need the extra train"
@@ -37,8 +37,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module", autouse=True)
 def _numba() -> None:
     """Import numba, which takes long, where these tests run, and not in each worker that collects them."""
-    global solve, training
-    from p2pdice.solved import solve, training
+    global perceptron, solve, training
+    from p2pdice.solved import perceptron, solve, training
 
 
 def loser(state: State, hands: tuple[Hand, ...]) -> int:
@@ -133,7 +133,7 @@ def untrained() -> training.Pupil:
 
 
 def layers(pupil: training.Pupil) -> list[Layer]:
-    return [Layer(weights.tolist(), biases.tolist()) for weights, biases in pupil.layers]
+    return perceptron.packable(pupil.net.layers)
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**9))
@@ -214,7 +214,7 @@ def test_a_pupil_learns_the_same_from_the_same_seed_also_after_a_break() -> None
         broken.learn(taught)
         other.learn(taught)
     resumed = training.Pupil(1, 20)
-    resumed.restore({name: np.array(value) for name, value in broken.saved().items()})
+    resumed.net.restore({name: np.array(value) for name, value in broken.net.saved().items()})
     for _ in range(13):
         resumed.learn(taught)
         other.learn(taught)
@@ -227,11 +227,11 @@ def test_training_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(net, "MOST_DICE", 2)
     monkeypatch.setattr(policy, "MOST_DICE_IN_TABLE", 1)
     monkeypatch.setattr(training, "SAVED", 2)
-    plan = training.Plan(seed=1, table_iterations=3, iterations=3, steps=5)
+    plan = training.Plan(seed=1, table_iterations=3, iterations=3, steps=5, selfplay_iterations=1)
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
     for package in (whole, resumed):
         package.mkdir()
-    training.train(plan, tmp_path / "1", whole, lambda line: None)
+    training.train(plan, tmp_path / "1", whole, lambda line: None, ["rounds"])
     assert {path.name for path in whole.iterdir()} == {"1-1.policy", "classic.net"}
 
     stops = ["1 against 2", "2 against 2", "step 2"]
@@ -243,11 +243,11 @@ def test_training_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPat
 
     while stops:
         with pytest.raises(KeyboardInterrupt):
-            training.train(plan, tmp_path / "2", resumed, interrupt)
+            training.train(plan, tmp_path / "2", resumed, interrupt, ["rounds"])
     said: list[str] = []
-    training.train(plan, tmp_path / "2", resumed, said.append)
+    training.train(plan, tmp_path / "2", resumed, said.append, ["rounds"])
     assert said[0].startswith("step")
     for name in ("1-1.policy", "classic.net"):
         assert (resumed / name).read_bytes() == (whole / name).read_bytes()
     with pytest.raises(ValueError, match="other training"):
-        training.train(training.Plan(2, 3, 3, 5), tmp_path / "2", resumed, lambda line: None)
+        training.train(training.Plan(2, 3, 3, 5, 1), tmp_path / "2", resumed, lambda line: None, ["rounds"])

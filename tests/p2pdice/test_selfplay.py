@@ -1,0 +1,157 @@
+"""Self-play learns what players see, learns the same from the same seed, and makes a policy harder to exploit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from p2pdice.engine import apply
+from p2pdice.moves import EXACT, LIAR, Bid, Hand, Move, Play
+from p2pdice.players.bidders import ImaginedRound
+from p2pdice.rulesets import PRESETS
+from p2pdice.solved import learnt
+from p2pdice.solved.exploitability import bounds
+from p2pdice.solved.learnt import FEATURES, OUTPUTS, LearntNet
+from p2pdice.solved.net import RARE, Layer, pack
+from p2pdice.solved.policy import likelihoods
+from p2pdice.solved.rounds import beginning
+from p2pdice.state import PlacedBid
+from p2pdice.vector import decode
+
+if TYPE_CHECKING:
+    from p2pdice.solved import perceptron, selfplay, training
+
+pytestmark = pytest.mark.skipif(not find_spec("numba"), reason="training needs the extra train")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _numba() -> None:
+    """Import numba, which takes long, where these tests run, and not in each worker that collects them."""
+    global perceptron, selfplay, training
+    from p2pdice.solved import perceptron, selfplay, training
+
+
+ROUNDS = 120
+"""Iterations until one sees that a policy has become better."""
+
+
+def course(name: str, dice: int, seed: int, iterations: int) -> selfplay.Course:
+    return selfplay.Course({name: PRESETS[name].with_options({"dice": str(dice)})}, seed, iterations)
+
+
+def decided() -> LearntNet:
+    """Return a net that knows nothing, but prefers some moves."""
+    rng = np.random.default_rng(1)
+    sizes = ((FEATURES, 16), (16, OUTPUTS))
+    return LearntNet(pack([Layer(rng.normal(size=size).tolist(), rng.normal(size=size[1]).tolist()) for size in sizes]))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", learnt.RULE_NUMBERS)
+@pytest.mark.parametrize("players", [3, 5])
+def test_a_net_plays_in_training_as_at_a_table(name: str, players: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rounds of training are replayed with the engine, by the code that players use."""
+    monkeypatch.setattr(learnt, "learnt_net", decided)
+    monkeypatch.setattr(learnt, "PLAYED", dict.fromkeys(learnt.RULE_NUMBERS, (players,)))
+    rng = np.random.default_rng(players)
+    policy = perceptron.Perceptron((FEATURES, 16, OUTPUTS), rng)
+    for (weights, biases), layer in zip(policy.layers, decided().layers, strict=True):
+        weights[:], biases[:] = layer.weights, layer.biases
+    matches = selfplay.positions(PRESETS[name], players, 60, rng)
+    dice, leader, palifico = matches.dice.tolist(), matches.leader.tolist(), matches.palifico.tolist()
+    made = selfplay.played(learnt.RULE_NUMBERS[name], matches, policy, rng)
+    assert any(palifico) == (name == "perudo")
+    calls: set[Move] = set()
+    for match in range(60):
+        round_ = ImaginedRound(PRESETS[name], tuple(dice[match]), tuple(range(players)), palifico[match], 1)
+        bids: tuple[PlacedBid, ...] = ()
+        for decision in np.flatnonzero(made.match == match):
+            seat = (leader[match] + len(bids)) % players
+            assert made.seat[decision] == seat
+            hand = tuple(sorted(die for die in matches.hands[match, seat].tolist() if die))
+            moves: Mapping[Any, float] | None = likelihoods(round_.state(seat, bids), hand)
+            assert moves
+            trained = made.chances[decision] / made.chances[decision].max()
+            move = decode(int(made.move[decision]))
+            assert moves.get(move, 0.0) == pytest.approx(float(trained[made.chosen[decision]]), abs=RARE)
+            likely = np.sort(trained[trained >= 0.05]).tolist()
+            assert sorted(moves.values())[-len(likely) :] == pytest.approx(likely, rel=1e-3)
+            if isinstance(move, Bid):
+                bids = (*bids, PlacedBid(move.quantity, move.face, seat))
+            else:
+                calls.add(move)
+    assert calls == ({LIAR} if name == "classic" else {LIAR, EXACT})
+
+
+@pytest.mark.thorough
+def test_self_play_learns_the_same_from_the_same_seed_also_after_a_break(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(selfplay, "DECISIONS", 500)
+    whole, broken, other = (selfplay.Learner(course("perudo", 2, seed, 6)) for seed in (1, 1, 2))
+    for _ in range(6):
+        whole.learn()
+        other.learn()
+    for _ in range(4):
+        broken.learn()
+    np.savez(tmp_path / "state.npz", **broken.saved())
+    resumed = selfplay.Learner(course("perudo", 2, 1, 6))
+    with np.load(tmp_path / "state.npz") as saved:
+        resumed.restore(saved)
+    for _ in range(2):
+        resumed.learn()
+    assert resumed.packed() == whole.packed() != other.packed()
+
+
+@pytest.mark.thorough
+def test_the_command_resumes_self_play_where_it_was_interrupted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(training, "SELFPLAY_SAVED", 2)
+    monkeypatch.setattr(selfplay, "DECISIONS", 500)
+    plan = training.Plan(seed=1, table_iterations=1, iterations=1, steps=1, selfplay_iterations=3)
+
+    def train(name: str, say: Callable[[str], None]) -> bytes:
+        (tmp_path / f"{name} package").mkdir(exist_ok=True)
+        training.train(plan, tmp_path / name, tmp_path / f"{name} package", say, ["selfplay"])
+        return (tmp_path / f"{name} package" / learnt.FILE).read_bytes()
+
+    def interrupt(line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train("broken", interrupt)
+    assert train("broken", lambda line: None) == train("whole", lambda line: None)
+
+
+@pytest.mark.thorough
+def test_a_policy_that_plays_itself_becomes_harder_to_exploit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One die each, in classic: the exact best response."""
+    monkeypatch.setattr(selfplay, "PLAYERS", (2,))
+    monkeypatch.setattr(selfplay, "DECISIONS", 2000)
+    monkeypatch.setattr(selfplay, "BATCH", 256)
+    start = beginning(1, 1)
+    learner = selfplay.Learner(course("classic", 1, 1, ROUNDS))
+
+    def given_away() -> float:
+        taught = LearntNet(learner.packed())
+
+        def play(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> Sequence[Any]:
+            state = start
+            for bid in bids:
+                state, _ = apply(state, Play(state.turn, bid))
+            return [taught.likelihoods("classic", (1, 1), state, hand) for hand in hands]
+
+        low, high = bounds(start, play)
+        return (high - low) / 2
+
+    before = given_away()
+    for _ in range(ROUNDS):
+        learner.learn()
+    assert before > 0.3
+    assert given_away() < 0.6 * before
