@@ -71,6 +71,10 @@ class _End:
         self._queued: list[bytes] = []
         self._arrival = 0.0
 
+    @property
+    def is_up(self) -> bool:
+        return self.is_connected
+
     def queue(self, frame: bytes) -> None:
         self._queued.append(frame)
 
