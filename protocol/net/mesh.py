@@ -390,7 +390,8 @@ class Mesh:
             link.close()
             return
         link.widen()
-        link.use = LinkUse.ENGAGED if isinstance(aim, MatchAim | WatchAim) else LinkUse.IDLE
+        is_member = link.peer_key in self._allowances.roster
+        link.use = LinkUse.ENGAGED if is_member or isinstance(aim, MatchAim | WatchAim) else LinkUse.IDLE
         now = asyncio.get_running_loop().time()
         self._peers[link.peer_key] = _PeerLink(link, now, old is not None, aim, asked, at)
         if old is not None:

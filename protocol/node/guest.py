@@ -318,7 +318,11 @@ class Guest:
         if self._seat is None or identity != self._seat.host or self._proposals.has_begun:
             return
         self._gone = reason
-        if reason == LEFT or not self._proposals.is_alive:
+        if self._admission is not None and not self._admission.done() and reason != LEFT:
+            self._seat = None
+            self._leave_ledgers()
+            self._admission.set_exception(DialError(host_gone(reason)))
+        elif reason == LEFT or not self._proposals.is_alive:
             self._look_for_host()
         else:
             self._runtime.loop.call_later(limits.LINK_LOST, self._look_for_host)

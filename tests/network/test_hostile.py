@@ -19,6 +19,7 @@ from protocol.crypto.tls import client_context
 from protocol.errors import NodeError, RefuseCode
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Misbehaved, Notice, PeerLost
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
+from protocol.match.lobby import TableSettings
 from protocol.node.node import Node
 from protocol.wire.canonical import encode
 from protocol.wire.frames import (
@@ -389,3 +390,25 @@ async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_on
         assert (verdict.verdict, verdict.culprit) == ("misconduct", hostile.name)
         assert verdict.winners
     assert len({player.node.match.history.position.tip for player in players[:2] if player.node.match}) == 1
+
+
+async def test_late_connections_of_a_guest_do_not_cost_it_the_link_over_which_it_asks_for_its_seat(
+    people: Company,
+) -> None:
+    """A guest who returns dials its host at all addresses at once. Some may come to their TLS after the WELCOME."""
+    (host, guest), _ = await people.table(2)
+    for player in (host, guest):
+        await player.until(MatchResult)
+    await host.node.host(TableSettings("Friday", CLASSIC, 2))
+    late: list[Stranger] = []
+
+    async def come_late() -> None:
+        for _ in range(4):
+            late.append(await Stranger.tls(host.node.port, guest.node.identity.private_key))
+        await asyncio.sleep(0.2)
+
+    views.hear_after(guest, Table, come_late)
+    await guest.node.rejoin()
+    await agree(host, guest)
+    for each in late:
+        await each.go()

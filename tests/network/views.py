@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from protocol.node.activities import Doing
@@ -106,6 +106,26 @@ def take_at_once(player: HasNode, sender: bytes, *frames: Frame) -> None:
     """Make a node take frames in one pass of its event loop."""
     for frame in frames:
         player.node._active.peer_frame(sender, frame)
+
+
+def hear_after(player: HasNode, kind: type[Frame], meanwhile: Callable[[], Awaitable[None]]) -> None:
+    """Let a node hear the next frame of a kind only after something else has happened."""
+    active = player.node._active
+    hear = active.peer_frame
+
+    async def hear_late(identity: bytes, frame: Frame) -> None:
+        await meanwhile()
+        if player.node._mesh.is_linked(identity):
+            hear(identity, frame)
+
+    def take(identity: bytes, frame: Frame) -> None:
+        if not isinstance(frame, kind):
+            hear(identity, frame)
+        else:
+            active.peer_frame = hear  # type: ignore[method-assign]
+            active.runtime.in_background(hear_late(identity, frame))
+
+    active.peer_frame = take  # type: ignore[method-assign]
 
 
 def hear_only(player: HasNode, takes: Callable[[bytes, Frame], object]) -> None:
