@@ -235,10 +235,20 @@ class Simulation:
             for process in others:
                 later = self.scheduler.now + self.streams.misbehaviour.uniform(0.0, 2 * self.plan.usual_latency)
                 process.plan(later, partial(self._ask, process, data))
+                self.scheduler.after(1.0, partial(self._ask_again, process, data))
 
         host.plan(self.scheduler.now, propose)  # unless it dies just now
 
+    def _ask_again(self, process: Process, data: bytes) -> None:
+        """Ask a player whose process died before it was asked."""
+        if process.is_running:
+            process.plan(self.scheduler.now, partial(self._ask, process, data))
+        elif not process.is_gone:
+            self.scheduler.after(1.0, partial(self._ask_again, process, data))
+
     def _ask(self, process: Process, data: bytes) -> None:
+        if any(each.process is process and each.data == data for each in self.machines):
+            return
         if process.active.proposals.formed is not None:  # a guest whose match has begun takes no more proposals
             return
         machine = Machine(process, self.plan.players + process.author, data)
