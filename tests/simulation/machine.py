@@ -481,8 +481,9 @@ class Machine:
         return self.process.active.proposals.find(self.id)
 
     def take_part(self) -> None:
-        """Sign the proposal, unless it was withdrawn: nothing of it is stored. Former processes used the same keys."""
-        if self.was_called_off or self.has_conceded:
+        """Sign the proposal, unless it was withdrawn or this player's match has begun. Nothing of it is stored. Former
+        processes used the same keys."""
+        if self.was_called_off or self.has_conceded or self.process.active.proposals.formed is not None:
             self.was_called_off = True
             return
         active, genesis = self.process.active, parse_genesis(self.data)

@@ -492,6 +492,12 @@ class Simulation:
             return True
         return (cheat is not None and cheat.acted > 0 and cheat.may_stop) or (core is not None and core.may_stop)
 
+    def _all_may_be_silent(self) -> bool:
+        """Tell whether all have conceded, one of them on a branch that it lost in a crash and cannot tell from its
+        present one. Such a player signs nothing after its RESIGN, and then nobody goes on."""
+        restarted = any(machine.process.starts > 1 for machine in self.honest())
+        return restarted and all(machine.has_conceded for machine in self.honest())
+
     def _is_over(self) -> bool:
         return all(
             machine.process.is_gone
@@ -521,7 +527,7 @@ class Simulation:
         ):
             # A node that was restarted meanwhile signs nothing before others have shown it what it had signed.
             figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on
-        elif self._may_stop() and not self._has_quorum():
+        elif (self._may_stop() or self._all_may_be_silent()) and not self._has_quorum():
             figures.suspended += 1
         else:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}

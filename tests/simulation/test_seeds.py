@@ -30,6 +30,8 @@ WRONG_CHECKS = {
     17708: "a node shows its COMMIT of a match that it has withdrawn, and is bound by the next",
     17775: "a guest of a withdrawn match has signed a REVEAL before a crash, so it resigns only after votes",
     24676: "a guest dies just before it is asked to sign another match",
+    26839: "a process that plays a match is restarted after it was asked to sign another",
+    28503: "all concede, and one has resigned on a branch that it lost in a crash",
     33651: "a REVEAL that does not bind is given back after a crash, and relayed before its step is known again",
     35589: "a majority that needs a convicted liar votes for thirty rounds",
 }
