@@ -28,6 +28,8 @@ TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
 """Markers of the tests that the README's command skips. ``--slow`` includes the tests of ``--thorough``."""
 LEFT = pytest.StashKey[dict[str, int]]()
 """How many tests are left to each of them."""
+LATER = pytest.StashKey[str]()
+"""The tier that a test is left to. A dictionary by test would lose some: xdist renames tests, and so their hashes."""
 FOLDER = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 """A folder that Linux keeps in memory. On a disk, tests would spend most of their time syncing hundreds of stores."""
@@ -82,7 +84,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     tiers = list(TIERS)
     asked_for = max((place for place, tier in enumerate(tiers, 1) if config.getoption(tier)), default=0)
-    later = {}
     for item in items:
         names = {mark.name for mark in item.iter_markers()}
         if "multicast" in names and not config.stash.get(HAS_OWN_NETWORK, False):
@@ -90,10 +91,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif "demo" in getattr(item, "fixturenames", ()):  # its match is played once in each process that uses it
             item.add_marker(pytest.mark.xdist_group("demo"))
         if tier := next((tier for tier in tiers[asked_for:] if tier in names), None):
-            later[item] = tier
+            item.stash[LATER] = tier
     yield
-    left = Counter(later[item] for item in items if item in later)
-    items[:] = [item for item in items if item not in later]
+    left = Counter(item.stash[LATER] for item in items if LATER in item.stash)
+    items[:] = [item for item in items if LATER not in item.stash]
     config.stash[LEFT] = left
     if hasattr(config, "workeroutput"):  # this is a worker of xdist
         config.workeroutput["left"] = dict(left)

@@ -1,0 +1,23 @@
+"""The README's command leaves out what is marked for longer runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.programs import ROOT
+
+
+def test_a_worker_leaves_out_what_belongs_to_longer_runs() -> None:
+    """These tests use the demo's match. Workers rename such tests, to run them in one process."""
+    thorough = ("-k", "at and rest and matches and save", "tests/cli/test_disks.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n1", "-p", "no:cacheprovider", *thorough],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
+    assert "left to --thorough" in done.stdout
