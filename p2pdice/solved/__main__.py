@@ -29,8 +29,8 @@ WORST_ROUND: Final = 0.03
 WORST_MATCH: Final = 0.53
 """The largest acceptable share of matches that a best response wins."""
 ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST_DICE + 1), repeat=2)]
-PARTS: Final = ("rounds", "selfplay")
-"""The parts of the training: the solved rounds with their net, and the net that learns by self-play."""
+PARTS: Final = ("rounds", "two", "more")
+"""The parts of the training: the solved rounds with their net, and the nets that learn by self-play."""
 
 
 def strategy(opener: int, responder: int) -> Strategy:
@@ -81,9 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trains.add_argument("--table-iterations", type=int, default=500, help="of CFR+, for each table")
     trains.add_argument("--iterations", type=int, default=120, help="of CFR+, for each round that the net learns")
     trains.add_argument("--steps", type=int, default=100_000, help="training steps of the net")
-    trains.add_argument("--selfplay-iterations", type=int, default=6_000, help="of the net that plays itself")
+    trains.add_argument("--selfplay-iterations", type=int, default=20_000, help="of each net that plays itself")
     trains.add_argument(
-        "--parts", nargs="+", default=PARTS, choices=PARTS, metavar="PART", help=f"{' or '.join(PARTS)}; default: both"
+        "--parts", nargs="+", default=PARTS, choices=PARTS, metavar="PART", help=f"{', '.join(PARTS)}; default: all"
     )
     checks = commands.add_parser("check", help="compute what can be won against them")
     checks.add_argument("--rounds", nargs="+", default=ROUNDS, choices=ROUNDS, metavar="OPENER-RESPONDER")

@@ -1,11 +1,11 @@
-"""A net that has learnt four rulesets by playing against itself, and how players use it.
+"""Two nets that have learnt by playing against themselves, and how players use them.
 
-It plays classic, perudo, spot-on and wildcard with two to six players. It is a multilayer perceptron as in
-:mod:`~p2pdice.solved.net`. Its outputs are liar, exact, and for each face five quantities: the lowest raise, and the
-four quantities above it, or above two less than the number of dice that count for the face on average. The likelihoods
-of the moves are the softmax of the outputs of the possible ones.
+One plays perudo, spot-on and wildcard between two; the other plays these and classic with three to six players. Both
+are multilayer perceptrons as in :mod:`~p2pdice.solved.net`. Their outputs are liar, exact, and for each face five
+quantities: the lowest raise, and the four quantities above it, or above two less than the number of dice that count for
+the face on average. The likelihoods of the moves are the softmax of the outputs of the possible ones.
 
-Its input describes the hand of the player to move, everybody's dice, and the bids of the round. A bid's *surplus* is
+The input describes the hand of the player to move, everybody's dice, and the bids of the round. A bid's *surplus* is
 its quantity minus the number of dice in play that count for it on average. Most values are divided by a constant, so
 that they are small. There are :data:`BY_FACE` values for each face:
 
@@ -73,7 +73,7 @@ STEPS: Final = 5
 OUTPUTS: Final = 2 + STEPS * len(FACES)
 
 RULE_NUMBERS: Final = {name: number for number, name in enumerate(("classic", "perudo", "spot-on", "wildcard"))}
-"""The presets that the net has learnt, as features have them."""
+"""The presets that the nets have learnt, as features have them."""
 PLAYED: Final[Mapping[str, Collection[int]]] = {
     "classic": range(3, MOST_PLAYERS + 1),
     "perudo": (2,),
@@ -220,7 +220,7 @@ def features(
 
 
 class LearntNet:
-    """How all players bid and call.
+    """How each player bids and calls.
 
     :param packed: the contents of a file: see :mod:`p2pdice.solved.net`.
     :raises UnexpectedInput: if they are not those of a net with these inputs and outputs.
@@ -258,14 +258,19 @@ class LearntNet:
         return {move: value for move, value in likely.items() if value >= RARE}
 
 
-FILE: Final = "selfplay.net"
-"""The file of the net. It is beside this module."""
+TWO: Final = "two.net"
+"""The file of the net for rounds between two players. It is beside this module."""
+MORE: Final = "more.net"
+"""That for rounds of more players."""
 
 
 @cache
-def learnt_net() -> LearntNet:
-    """Return the net that is shipped with the package."""
-    return LearntNet(resources.files(__package__).joinpath(FILE).read_bytes())
+def learnt_net(file: str) -> LearntNet:
+    """Return a net that is shipped with the package.
+
+    :param file: :data:`TWO` or :data:`MORE`.
+    """
+    return LearntNet(resources.files(__package__).joinpath(file).read_bytes())
 
 
 @lru_cache(maxsize=16)

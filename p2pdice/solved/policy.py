@@ -2,7 +2,7 @@
 
 For two players of classic with at most five dice each, tables have the solved policy of rounds with at most three dice
 in each cup, and a net has learnt that of the others: see :mod:`p2pdice.solved.net`. For more players and other
-rulesets, a net has learnt by self-play: see :mod:`p2pdice.solved.learnt`.
+rulesets, two nets have learnt by self-play: see :mod:`p2pdice.solved.learnt`.
 
 A table is named by the dice of the player who opens the round and those of the other player. Its file is compressed by
 zlib, and has an entry for each sequence of bids after which some hand does not always call::
@@ -134,4 +134,5 @@ def likelihoods(state: State, hand: Hand) -> Likelihoods | None:
         return net.net().likelihoods(hand, sum(dice) - len(hand), bids)
     if len(dice) not in learnt.PLAYED[name]:
         return None
-    return learnt.learnt_net().likelihoods(name, dice, state, hand)
+    taught = learnt.learnt_net(learnt.TWO if len(dice) == 2 else learnt.MORE)
+    return taught.likelihoods(name, dice, state, hand)

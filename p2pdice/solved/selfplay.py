@@ -18,7 +18,7 @@ those of :mod:`p2pdice.vector`. Requires numpy and numba.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -63,8 +63,6 @@ LEAST_CHANGE: Final = 0.005
 """Chances change by this at least, in the division of rewards."""
 PALIFICOS: Final = 0.15
 """The share of rounds with a player of one die that are palificos, in rulesets that have them."""
-PLAYERS: Final = (2, 4, 3, 2, 6, 5)
-"""The numbers of players with dice. Each iteration takes the next preset, and after all presets the next number."""
 
 compiled_features = cast("Callable[..., None]", njit(features))
 """The function with which players compute the input of the net, compiled."""
@@ -287,6 +285,8 @@ class Course:
 
     rulesets: Mapping[str, Ruleset]
     """Rulesets by the preset that they are, but for the dice."""
+    players: Sequence[int]
+    """Numbers of players with dice. Each iteration takes the next ruleset, and each cycle of them the next number."""
     seed: int
     iterations: int
 
@@ -314,7 +314,7 @@ class Learner:
         pull = PULLS[0] * (PULLS[1] / PULLS[0]) ** min(1.0, past / 0.8)
         turn, which = divmod(self.iteration, len(course.rulesets))
         name, ruleset = list(course.rulesets.items())[which]
-        rules, players = RULE_NUMBERS[name], PLAYERS[turn % len(PLAYERS)]
+        rules, players = RULE_NUMBERS[name], course.players[turn % len(course.players)]
         matches = positions(ruleset, players, DECISIONS // (3 + players // 2), rng)
         dice, leader = matches.dice.copy(), matches.leader.copy()
         made = played(rules, matches, self.policy, rng)

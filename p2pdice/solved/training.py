@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -279,13 +280,14 @@ class Plan:
     steps: int
     """Training steps of the net."""
     selfplay_iterations: int
-    """Iterations of self-play."""
+    """Iterations of each self-play."""
 
 
 def train(plan: Plan, folder: Path, package: Path, say: Say, parts: Sequence[str]) -> None:
     """Make some parts of the policy, continuing from what the folder holds, and write them to ``package``.
 
-    :param parts: ``rounds`` for the solved rounds with their net, ``selfplay`` for the net that learns by self-play.
+    :param parts: ``rounds`` for the solved rounds with their net, ``two`` and ``more`` for the nets that learn by
+        self-play.
     :raises ValueError: if the folder belongs to another plan.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -355,10 +357,11 @@ def _distilled(lessons: Lessons, plan: Plan, folder: Path, say: Say) -> bytes:
     return net.pack(packable(pupil.net.layers))
 
 
-def _selfplayed(plan: Plan, folder: Path, say: Say) -> Mapping[str, bytes]:
+def _selfplayed(file: str, plan: Plan, folder: Path, say: Say) -> Mapping[str, bytes]:
     iterations = plan.selfplay_iterations
-    learner = Learner(Course({name: PRESETS[name] for name in learnt.RULE_NUMBERS}, plan.seed, iterations))
-    path = folder / "selfplay.npz"
+    presets, players = _COURSES[file]
+    learner = Learner(Course({name: PRESETS[name] for name in presets}, players, plan.seed, iterations))
+    path = folder / f"{file}.npz"
     _restore(learner, path)
     figures = []
     while learner.iteration < iterations:
@@ -368,10 +371,19 @@ def _selfplayed(plan: Plan, folder: Path, say: Say) -> Mapping[str, bytes]:
             say(f"iteration {learner.iteration:,} of {iterations:,}: {means}")
             figures.clear()
             _save(learner, path)
-    return {learnt.FILE: learner.packed()}
+    return {file: learner.packed()}
 
 
-_PARTS: Final = {"rounds": _solved_rounds, "selfplay": _selfplayed}
+_COURSES: Final = {
+    learnt.TWO: (("perudo", "spot-on", "wildcard"), (2,)),
+    learnt.MORE: (("classic", "perudo", "spot-on", "wildcard"), (4, 3, 5, 4, 3, 6)),
+}
+"""For each net that learns by self-play its presets, and the numbers of players."""
+_PARTS: Final[Mapping[str, Callable[[Plan, Path, Say], Mapping[str, bytes]]]] = {
+    "rounds": _solved_rounds,
+    "two": partial(_selfplayed, learnt.TWO),
+    "more": partial(_selfplayed, learnt.MORE),
+}
 
 
 class _Resumable(Protocol):

@@ -41,10 +41,10 @@ ROUNDS = 120
 
 
 def course(name: str, dice: int, seed: int, iterations: int) -> selfplay.Course:
-    return selfplay.Course({name: PRESETS[name].with_options({"dice": str(dice)})}, seed, iterations)
+    return selfplay.Course({name: PRESETS[name].with_options({"dice": str(dice)})}, (2, 4, 3), seed, iterations)
 
 
-def decided() -> LearntNet:
+def decided(_file: str = learnt.MORE) -> LearntNet:
     """Return a net that knows nothing, but prefers some moves."""
     rng = np.random.default_rng(1)
     sizes = ((FEATURES, 16), (16, OUTPUTS))
@@ -118,8 +118,8 @@ def test_the_command_resumes_self_play_where_it_was_interrupted(
 
     def train(name: str, say: Callable[[str], None]) -> bytes:
         (tmp_path / f"{name} package").mkdir(exist_ok=True)
-        training.train(plan, tmp_path / name, tmp_path / f"{name} package", say, ["selfplay"])
-        return (tmp_path / f"{name} package" / learnt.FILE).read_bytes()
+        training.train(plan, tmp_path / name, tmp_path / f"{name} package", say, ["two"])
+        return (tmp_path / f"{name} package" / learnt.TWO).read_bytes()
 
     def interrupt(line: str) -> None:
         raise KeyboardInterrupt
@@ -132,11 +132,11 @@ def test_the_command_resumes_self_play_where_it_was_interrupted(
 @pytest.mark.thorough
 def test_a_policy_that_plays_itself_becomes_harder_to_exploit(monkeypatch: pytest.MonkeyPatch) -> None:
     """One die each, in classic: the exact best response."""
-    monkeypatch.setattr(selfplay, "PLAYERS", (2,))
     monkeypatch.setattr(selfplay, "DECISIONS", 2000)
     monkeypatch.setattr(selfplay, "BATCH", 256)
     start = beginning(1, 1)
-    learner = selfplay.Learner(course("classic", 1, 1, ROUNDS))
+    classic = PRESETS["classic"].with_options({"dice": "1"})
+    learner = selfplay.Learner(selfplay.Course({"classic": classic}, (2,), 1, ROUNDS))
 
     def given_away() -> float:
         taught = LearntNet(learner.packed())
