@@ -17,8 +17,7 @@ from cli.table.live_table import SpectatorTable
 from cli.table.picture import CLASSES
 from cli.table.player_table import PlayerTable
 from cli.table.screen import Screen
-from cli.table.showing import Showing
-from cli.table.terminal import ASCII_VARIABLE, SMALLEST
+from cli.table.terminal import ASCII_VARIABLE, SMALLEST, Showing
 from cli.text.speech import hear
 from p2pdice.rulesets import PRESETS
 from protocol import limits

@@ -26,7 +26,7 @@ from cli.settings import Settings
 from cli.table.lesson_table import LessonTable
 from cli.table.play import run, show
 from cli.table.replay_table import DemoTable
-from cli.table.showing import PaceOption, UiOption, showing
+from cli.table.terminal import PaceOption, UiOption, showing
 from cli.text.narrate import event_name
 from p2pdice.events import LeadPassed
 from p2pdice.motes import twin_soul

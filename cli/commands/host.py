@@ -25,7 +25,7 @@ from cli.render import default_table_name, escape
 from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
 from cli.settings import Settings
 from cli.table.play import Company, open_again, play, run
-from cli.table.showing import BellOption, PaceOption, UiOption, showing
+from cli.table.terminal import BellOption, PaceOption, UiOption, showing
 from protocol.crypto.keys import Identity
 from protocol.crypto.short_code import looks_like_a_code
 from protocol.limits import PATIENCE_BOUNDS, PATIENCE_HUMAN, PLAYERS

@@ -30,7 +30,7 @@ from cli.preferences import NameOption, nickname
 from cli.render import command_line, escape, listing, sentence, stated
 from cli.settings import Settings
 from cli.table.play import Enter, play, run
-from cli.table.showing import BellOption, PaceOption, UiOption, showing
+from cli.table.terminal import BellOption, PaceOption, UiOption, showing
 from cli.text.seating import display_names
 from protocol.crypto.short_code import looks_like_a_code
 from protocol.errors import LOOK_ON, ErrorCode, NodeError

@@ -21,7 +21,7 @@ from cli.table.board import Board
 from cli.table.pace import beats
 from cli.table.play import run, show
 from cli.table.replay_table import UNSIGNED, ReplayTable, Retelling, look_back
-from cli.table.showing import PaceOption, UiOption, showing
+from cli.table.terminal import PaceOption, UiOption, showing
 from cli.text.narrate import VERDICT, event_line
 from cli.text.rounds import weigh
 from cli.text.seating import UnknownPlayerError, find_seat

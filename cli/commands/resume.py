@@ -16,7 +16,7 @@ from cli.preferences import nickname
 from cli.render import command_line
 from cli.settings import Settings, home_words
 from cli.table.play import Company, open_again, play, rejoin
-from cli.table.showing import BellOption, PaceOption, UiOption, showing
+from cli.table.terminal import BellOption, PaceOption, UiOption, showing
 from cli.text.match_list import listed, show
 from protocol.crypto.keys import Identity
 from protocol.errors import BEGIN, ErrorCode, NodeError

@@ -18,7 +18,7 @@ from cli.render import command_line
 from cli.settings import Settings
 from cli.table.live_table import SpectatorTable, report
 from cli.table.play import alone, rejoin, run, show, sit
-from cli.table.showing import BellOption, PaceOption, Showing, UiOption, showing
+from cli.table.terminal import BellOption, PaceOption, Showing, UiOption, showing
 from protocol.errors import NodeError
 from protocol.node.node import Node
 from protocol.storage.home import Home

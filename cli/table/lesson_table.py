@@ -16,7 +16,7 @@ from protocol.events import DiceRolled, Happened, MatchStarted, NodeEvent, Playe
 
 if TYPE_CHECKING:
     from cli.table.scene import Dialog, Talk
-    from cli.table.showing import Showing
+    from cli.table.terminal import Showing
 
 _ME: Final = 0
 _COACH: Final = 1

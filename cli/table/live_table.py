@@ -43,7 +43,7 @@ from protocol.events import (
 from protocol.wire.names import is_marked_as_bot
 
 if TYPE_CHECKING:
-    from cli.table.showing import Showing
+    from cli.table.terminal import Showing
     from protocol.events import PlayerInfo
     from protocol.match.waiting import Clock, Progress
     from protocol.node.node import Node

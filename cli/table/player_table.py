@@ -7,7 +7,9 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial, partialmethod
+from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, Final
 
 from cli.exits import Failure
@@ -16,13 +18,11 @@ from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import Told
 from cli.table.canvas import broken
-from cli.table.evening import earlier_winners
 from cli.table.face import HOST
 from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
 from cli.table.scene import REPLY_ROWS
-from cli.table.showing import Showing
-from cli.table.terminal import is_ascii
+from cli.table.terminal import Showing, is_ascii
 from cli.text.explain import typed_moves
 from cli.text.move_forms import has_nothing_to_stake, is_stake, offers
 from cli.text.narrate_game import staked
@@ -33,6 +33,7 @@ from p2pdice.events import PlayerOut
 from p2pdice.moves import Bid, Concede, Move, Stake
 from p2pdice.plurals import coins
 from p2pdice.state import Expect
+from protocol.crypto.keys import fingerprint
 from protocol.errors import ErrorCode, NodeError
 from protocol.events import (
     AwaitingHost,
@@ -55,13 +56,17 @@ from protocol.events import (
     TableOpened,
     YourTurn,
 )
-from protocol.wire.genesis import PLEDGES
+from protocol.storage.archive import read_store
+from protocol.storage.database import StoreError
+from protocol.wire.genesis import PLEDGES, MalformedGenesisError, players_of
 
 if TYPE_CHECKING:
     from cli.table.live_table import SpectatorTable
     from cli.table.scene import Dialog
     from cli.table.table import Face
     from protocol.node.node import Node
+    from protocol.storage.home import Home
+    from protocol.storage.store import StoredMatch
 
 _YES: Final = "yes"
 """Typed after *concede* by a player who is sure, and by the dialog."""
@@ -71,6 +76,8 @@ _SILENCE: Final = 15
 """Seconds without an answer before a dialog asks what to do."""
 _LONGER: Final = 120
 """Seconds that *wait* adds."""
+PAUSE: Final = 6 * 3600
+"""Maximum seconds from the beginning of a match to that of the next one in the same evening."""
 _DECIDED: Final = {
     "seat": "{} can sit down.",
     "watch": "{} gets no seat, but can watch.",
@@ -598,3 +605,35 @@ def _without_host() -> str:
 def _key(player: PlayerInfo) -> tuple[str, str]:
     """Return the key for a dialog about a player. A player with the same key but another name gets a new dialog."""
     return player.fingerprint, player.name
+
+
+def earlier_winners(home: Home, match: str) -> dict[str, tuple[str, ...]]:
+    """Return the winners' fingerprints of the evening's earlier matches, by match id.
+
+    :param match: a stored match of the evening: its id, 64 hexadecimal digits.
+    :returns: an empty dict if the store cannot be read.
+    """
+    if home.store.exists():
+        with suppress(StoreError, MalformedGenesisError), read_store(home) as store:
+            return find_winners(store.matches(), bytes.fromhex(match))
+    return {}
+
+
+def find_winners(matches: Iterable[StoredMatch], match: bytes) -> dict[str, tuple[str, ...]]:
+    """Do the work of :func:`earlier_winners` on all matches of the home.
+
+    A match and the next one belong to the same evening if they began at most :data:`PAUSE` seconds apart and the owner
+    met at least one player in both.
+
+    :raises MalformedGenesisError: if the players of a match cannot be read.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    formed = sorted((each for each in matches if each.formed), key=lambda each: -each.number)
+    for later, each in pairwise(dropwhile(lambda each: each.match != match, formed)):
+        players = [player.identity for player in players_of(each.genesis)]
+        seen_again = {player.identity for player in players_of(later.genesis)}.intersection(players)
+        if later.created - each.created > PAUSE or len(seen_again) < 2:  # the owner is one of them
+            break
+        if each.winners:
+            found[each.match.hex()] = tuple(fingerprint(players[at]) for at in each.winners if at < len(players))
+    return found

@@ -29,7 +29,7 @@ from protocol.events import CupsSeen, Happened, MatchResult, Notice
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.table.showing import Showing
+    from cli.table.terminal import Showing
     from protocol.consensus.verifier import Verdict
     from protocol.events import NodeEvent, PlayerInfo
     from protocol.match.replay import ClosedStep, Moment

@@ -26,7 +26,7 @@ from protocol.events import Claimed, MatchResult, Misbehaved
 
 if TYPE_CHECKING:
     from cli.table.scene import Dialog, ReplayStrip, Talk, WatchStrip
-    from cli.table.showing import Showing
+    from cli.table.terminal import Showing
     from p2pdice.moves import Move
     from protocol.events import PlayerInfo, YourTurn
     from protocol.match.waiting import Clock, Progress

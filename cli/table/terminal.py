@@ -1,4 +1,4 @@
-"""The capabilities of this process's terminal: signs, colours, background, and whether it fits a full screen."""
+"""What this process's terminal can show (signs, colours, a full screen), and how a table is shown on it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Final, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO, cast
 
-from cli.output import unguarded, wants_color
+import typer
+
+from cli.output import is_interactive, unguarded, wants_color
+from cli.preferences import SLOWEST, Ui, preferences
 from cli.render import FACE_SIGNS, can_show, harmless
+from cli.settings import Settings
 from cli.table.theme import MARKS, Colors, Ground, Theme
 
 if TYPE_CHECKING:
@@ -165,3 +169,66 @@ def output_of(writer: Writer | None) -> Output:
             super().write(harmless(data) if data.strip("\r\n") else data)
 
     return Painted.from_pty(cast("TextIO", writer), term=os.environ.get("TERM"))
+
+
+class Showing(NamedTuple):
+    """How to show one table."""
+
+    ui: Ui = "line"
+    """``screen``: the whole terminal, repainted when something changes; ``line``: sentences, one below the other."""
+    pace: float = 0.0
+    """1 is a person's pace, 2 half as fast, 0 shows everything at once."""
+    bell: str = "off"
+    """``off``, ``turn`` (only for the player's own turn) or ``all``."""
+    color: str = "auto"
+    """The background on which colours must be legible: ``dark``, ``light`` or ``auto`` (both); ``none`` for no
+    colours."""
+    motion: str = "full"
+    """``full``, ``calm`` (no animations) or ``none``, which shows a showdown as one picture."""
+    qr: bool = False
+    """Whether the join line of the player's own table is also drawn as a QR code."""
+
+
+def _pace(value: float | None) -> float | None:
+    if value is not None and not 0 <= value <= SLOWEST:
+        raise typer.BadParameter(f"{value:g} is not a number from 0 to {SLOWEST:g}.")
+    return value
+
+
+UiOption = Annotated[
+    Ui | None,
+    typer.Option("--ui", show_default=False, help="How the table is shown (default: the full screen, where possible)."),
+]
+PaceOption = Annotated[
+    float | None,
+    typer.Option(
+        "--pace",
+        callback=_pace,
+        metavar="F",
+        show_default=False,
+        help="How slowly moves are shown, from 0 to 10: 1 is a person's pace, 2 twice as slow, 0 shows them at once.",
+    ),
+]
+BellOption = Annotated[
+    bool | None, typer.Option("--bell/--no-bell", show_default=False, help="Ring when it is your turn.")
+]
+
+
+def showing(settings: Settings, ui: Ui | None, pace: float | None, bell: bool | None) -> Showing:
+    """Return how to show a table. Options override the settings, and the terminal must be capable of the result.
+
+    A pipe has no human reader, so its default pace is 0.
+
+    :raises Failure: if the settings cannot be read.
+    """
+    if not is_interactive():
+        return Showing("line", pace or 0.0)
+    settled = preferences(settings)
+    is_fit = can_paint() if ui is None else can_move_cursor()
+    return Showing(
+        (ui or settled.ui) if is_fit else "line",
+        settled.pace if pace is None else pace,
+        settled.bell if bell is None else ("turn" if bell else "off"),
+        settled.color,
+        settled.motion,
+    )

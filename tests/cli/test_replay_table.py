@@ -19,7 +19,7 @@ from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.replay_table import WATCHER, Place, ReplayTable, Tape
 from cli.table.scene import Scene
-from cli.table.showing import Showing
+from cli.table.terminal import Showing
 from cli.table.theme import Theme
 from p2pdice.rulesets import PRESETS
 from p2pdice.stakes import settlement

@@ -19,7 +19,7 @@ from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.replay_table import ReplayTable
 from cli.table.scene import Scene
-from cli.table.showing import Showing
+from cli.table.terminal import Showing
 from cli.table.theme import Theme
 from p2pdice.events import BidMade, MatchOver
 from p2pdice.plurals import number

@@ -13,9 +13,9 @@ from random import Random
 
 import pytest
 
-from cli.table.evening import PAUSE, find_winners
 from cli.table.live_table import LiveTable, SpectatorTable
-from cli.table.showing import Showing
+from cli.table.player_table import PAUSE, find_winners
+from cli.table.terminal import Showing
 from p2pdice.moves import Bid
 from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS

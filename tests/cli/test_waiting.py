@@ -18,8 +18,8 @@ from cli.exits import ExitCode
 from cli.table.live_table import SpectatorTable
 from cli.table.play import open_again
 from cli.table.player_table import PlayerTable
-from cli.table.showing import Showing
 from cli.table.table import Face
+from cli.table.terminal import Showing
 from cli.text.narrate import narrate
 from cli.text.seating import Seating
 from p2pdice.engine import new_match

@@ -11,7 +11,7 @@ import pytest
 from cli.table.lesson_table import LESSONS, LessonTable, spoken
 from cli.table.picture import picture
 from cli.table.scene import Scene
-from cli.table.showing import Showing
+from cli.table.terminal import Showing
 from cli.table.theme import Theme
 
 SIZES = [(40, 12), (44, 13), (60, 18), (70, 20), (80, 24), (110, 34), (150, 46), (200, 50)]
