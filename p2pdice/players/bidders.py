@@ -1,4 +1,4 @@
-"""A round as ``mind`` imagines it: the answers to a bid, the outcome of a call, and models of how players bid.
+"""Parts of the rounds that ``mind`` simulates: answers to a bid, outcomes of calls, and models of how players bid.
 
 The engine supplies answers and outcomes. An action is an integer: a call, or 8 times the quantity plus the face of a
 bid. Probabilities fall as quantities rise, so a binary search finds the bids on a face that are likely enough.
@@ -13,7 +13,7 @@ from math import exp
 from typing import Final, NamedTuple, Protocol
 
 from p2pdice import bidding, showdown
-from p2pdice.counting import Counting, row
+from p2pdice.counting import Counting, in_row, row
 from p2pdice.engine import new_match
 from p2pdice.moves import FACES, Bid, Exact, Hand, Liar
 from p2pdice.players.house import OddsPlayer, PressPlayer
@@ -33,7 +33,7 @@ _CALLS: Final[tuple[Call, Call]] = ("liar", "exact")
 
 
 def action_of(move: Bid | PlacedBid | Liar | Exact) -> Action:
-    """Return the action for a move. The loops of the simulation compute that of a bid inline, for speed."""
+    """Return the action for a move. The simulation computes actions of bids inline, for speed."""
     if isinstance(move, Bid | PlacedBid):
         return move.quantity * 8 + move.face
     return LIAR if isinstance(move, Liar) else EXACT
@@ -194,15 +194,15 @@ class Held(NamedTuple):
 
     hand: Hand
     chances: tuple[Row, ...]
-    """Probabilities by face and quantity, up to a few more than the dice in play."""
+    """The probability that each bid is true, by face and quantity."""
     negated: tuple[Row, ...]
-    """The probabilities with a minus sign."""
+    """The probabilities with a minus sign: ascending rows for binary search."""
     pull: tuple[Row, ...]
     """The weight of each bid in a softmax of the probabilities."""
     trusting: tuple[Row, ...]
     """The probabilities if one other die is known to count for the bid."""
     counts: tuple[int, ...]
-    """The number of dice in this hand that count for a bid, by face."""
+    """How much this hand adds to the count for a bid, by face."""
 
 
 _NO_FACE: Final = Chances((), (), ())
@@ -260,11 +260,6 @@ def _calls(turn: Turn, held: Held, trust: float) -> tuple[float, Action]:
     return 1 - believed, LIAR
 
 
-def _chance(held: Held, face: int, quantity: int) -> float:
-    row = held.chances[face]
-    return row[quantity] if quantity < len(row) else 0.0
-
-
 class Safest:
     """Makes the most probable raise, calls if a call is more probable, and sometimes bluffs."""
 
@@ -272,7 +267,7 @@ class Safest:
     SURE: Final = OddsPlayer.SURE
 
     def __init__(self, trust: float, bluff: float, near: float) -> None:
-        """``near``: how far below the best move's probability another move still counts as equally good."""
+        """:param near: moves less than this below the best move's probability count as equally good."""
         self.trust, self.bluff, self.near = trust, bluff, near
 
     def act(self, held: Held, turn: Turn, whim: float) -> Action:
@@ -300,7 +295,7 @@ class Safest:
         call, which = _calls(turn, held, self.trust)
         quantity, face = divmod(action, 8)
         is_call = action < 8
-        weight = call if is_call and action == which else -1.0 if is_call else _chance(held, face, quantity)
+        weight = call if is_call and action == which else -1.0 if is_call else in_row(held.chances[face], quantity)
         bluffing = 0.0
         chance = 0.0
         if self.bluff and call < self.SURE:
@@ -374,12 +369,12 @@ class Anyhow:
     def likelihood(self, held: Held, turn: Turn, action: Action) -> float:
         bids = turn.bids
         kinds = (bids > 0) + turn.may_call + turn.may_exact
-        # After a void accusation, the lowest raise may exceed the dice in play.
+        # No bid is listed if a player had to bid more dice than are in play, as after a void accusation.
         return 1 / max(kinds, 1) / (1 if action < 8 else max(bids, 1))
 
 
 class Wavering:
-    """Draws moves by softmax. It resembles every kind of player a little, and none closely."""
+    """Draws moves by softmax. It is a rough model of any player."""
 
     CALL: Final = 0.1
     """The temperature for choosing between a call and the best bid."""
@@ -396,10 +391,7 @@ class Wavering:
 
     def _pulls(self, held: Held, turn: Turn) -> list[Row]:
         """Return the weights of the bids for each option."""
-        return [
-            held.pull[face][low : min(high + 1, low + self.REACH)] or _FAR_OFF  # more dice than are in play
-            for face, low, high in turn.options
-        ]
+        return [held.pull[face][low : min(high + 1, low + self.REACH)] or _FAR_OFF for face, low, high in turn.options]
 
     def act(self, held: Held, turn: Turn, whim: float) -> Action:
         chance, which = self._call(held, turn)
@@ -441,11 +433,12 @@ def _safest(held: Held, turn: Turn) -> tuple[float, Action]:
 
 
 def _number(held: Held, turn: Turn, least: float) -> int:
+    """Return the number of bids whose probability is at least ``least``."""
     chances, negated = held.chances, held.negated
     number = 0
     for face, low, high in turn.options:
         row = chances[face]
-        if low < len(row) and row[low] >= least:  # rarely true, and cheaper to test than the search
+        if low < len(row) and row[low] >= least:  # this test is cheap and rarely passes, unlike the search
             end = bisect_right(negated[face], -least)
             number += (end if end <= high else high + 1) - low
     return number

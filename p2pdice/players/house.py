@@ -51,14 +51,14 @@ class Player(ABC):
 
 
 def is_good_to_be_right(ruleset: Ruleset) -> bool:
-    """Return whether being right pays: the loser of a call loses a die it wants, or the right side sheds one."""
+    """Return whether it is good to be right about a call: it costs others a die, or sheds one where no dice wins."""
     return (ruleset.verdict == "right-side-discards") == (ruleset.goal == "first-out")
 
 
 def weigh(
     view: View, bids: Sequence[Bid], calls: Sequence[Move], trust: float = 0.0
 ) -> tuple[list[float], list[float]]:
-    """Return the weight of each bid and call: the probability of being right, or of being wrong if that is the aim.
+    """Return the weight of each bid and call: the probability of being right, or of being wrong if that is better.
 
     :param calls: liar, exact, or the sides to take.
     :param trust: how much a bid counts as evidence, from 0 (not at all) to 1 (its bidder certainly has a die that
@@ -198,11 +198,11 @@ class OddsPlayer(HousePlayer):
     TRUST: Final = 0.35
     """How much a bid counts as evidence: see :func:`weigh`."""
     BLUFF: Final = 0.15
-    """How often it draws among all bids above :attr:`NERVE`, most of them bluffs."""
+    """The probability of a random bid among those above :attr:`NERVE`. Most of these are bluffs."""
     NERVE: Final = 0.25
     """The minimum probability of a bluff."""
     SURE: Final = 0.8
-    """It does not bluff if a call is right with at least this probability."""
+    """The bot does not bluff if a call is right with at least this probability."""
     NEAR: Final = 0.02
     """Moves whose weight is less than this below the highest count as equally good."""
 

@@ -1,8 +1,8 @@
-"""``mind`` plays by a policy that nobody can exploit by much, and exploits players who are simple house bots.
+"""``mind`` follows a policy that is hard to exploit, and exploits opponents who are simple house bots.
 
-The policy is that of :mod:`p2pdice.solved`. Where there is one, ``mind`` follows it until its opponent has proved to be
-``cautious``, ``odds`` or ``press``: see :class:`Proof`. Against such an opponent, and in all rounds without a policy,
-it infers the hands of other players from their bids, and simulates the rest of the round before each move::
+The policy is in :mod:`p2pdice.solved`. In rounds that it covers, ``mind`` follows it until the moves of all opponents
+show that they are ``cautious``, ``odds`` or ``press``: see :class:`Proof`. Then, and in rounds without a policy, it
+infers the hands of other players from their bids, and simulates the rest of the round before each move::
 
     bids of the round ────┐
     each player's habits ─┼──▶ beliefs about hands ──▶ worlds: hands and ways to bid, drawn together
@@ -53,18 +53,19 @@ from p2pdice.views import View
 
 
 class Proof:
-    """The evidence that a seat is a simple house bot, from the moves that its hand at a showdown explains.
+    """The evidence that a seat is a simple house bot, from its moves and the hand that a showdown revealed.
 
-    It is the logarithm of a likelihood ratio (Neyman and Pearson, Philosophical Transactions A 231, 1933): that of each
-    simple bot's model to that of the policy, or to a wavering bidder where there is no policy.
+    For each model of a simple bot it is the logarithm of a likelihood ratio (Neyman and Pearson, Philosophical
+    Transactions A 231, 1933): the likelihood of the moves under the model, divided by that under the policy, or under
+    :class:`~p2pdice.players.bidders.Wavering` where there is no policy.
     """
 
     ENOUGH: Final = log(20)
-    """A seat is a simple bot if its moves are this much likelier for one of them, as a logarithm."""
+    """A seat counts as a simple bot if the evidence for one of the models exceeds this."""
     MOST: Final = log(400)
-    """More evidence is forgotten, so that somebody who feigns to be a simple bot is soon found out."""
+    """The most evidence that is kept. So a player who stops imitating a simple bot is soon noticed."""
     LEAST: Final = 0.02
-    """The policy's moves count as at least this likely."""
+    """The lowest likelihood that is used for a move under the policy."""
 
     def __init__(self) -> None:
         self._logs = [0.0] * len(SIMPLE)
@@ -72,7 +73,7 @@ class Proof:
     def add(self, held: Held, turn: Turn, action: Action, likelihood: float) -> None:
         """Add one move.
 
-        :param likelihood: how likely the policy makes it.
+        :param likelihood: its likelihood under the policy.
         """
         anything = SLIP * ANYHOW.likelihood(held, turn, action)
         for index, bidder in enumerate(SIMPLE):
@@ -90,7 +91,7 @@ class MindPlayer(HousePlayer):
     :param rng: the only source of randomness; equal generators, views and events yield equal moves.
     """
 
-    AUDACITY = 0.0  # the simulation finds out how high an immune player can bid
+    AUDACITY = 0.0  # the simulation decides how high to bid while immune
     HANDS: Final = 40
     """The maximum number of hands considered for each other player."""
     HANDS_IN_ALL: Final = 160

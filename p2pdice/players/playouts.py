@@ -4,9 +4,9 @@
 the bids of the round, and so the probability with which each model would have made these bids.
 
 A *world* assigns a hand and a model to every other player, who then follows the model. When the turn comes back to this
-bot, the bot may not look at the world: it makes the move that is best over all worlds with the same standing bid. All
-moves are tried in the same worlds, and moves that do badly in the first worlds are dropped. The effort is limited by a
-number of replies rather than by time, so equal seeds yield equal moves.
+bot, the bot must not look at the hands in the world: it makes the move that is best over all worlds with the same
+standing bid. All moves are tried in the same worlds, and moves that do badly in the first worlds are dropped. The
+effort is limited by a number of replies rather than by time, so equal seeds yield equal moves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import exp, log
 from random import Random
 from typing import Final, NamedTuple
 
-from p2pdice.counting import Counting
+from p2pdice.counting import Counting, in_row
 from p2pdice.moves import Hand
 from p2pdice.players.bidders import (
     ANYHOW,
@@ -95,6 +95,7 @@ class Belief:
         return held(hand, self._dice, self._counting)
 
     def bid(self, turn: Turn, action: Action) -> None:
+        """Update the weights after the seat's bid."""
         if not self._pairs:
             hands = [self._hand() for _ in range(self._hands)]
             self._pairs = [(hand, bidder) for hand in hands for bidder in self._bidders]
@@ -117,7 +118,7 @@ class Belief:
 
 
 class Playout(NamedTuple):
-    """The part of a simulated round's state on which the next moves depend."""
+    """The part of a simulated round's state that decides which moves are possible next."""
 
     bid: Action
     bidder: int
@@ -150,8 +151,9 @@ class Thought:
     LONG_STEPS: Final = ((40, 2, 0), (10, 2, 0), (5, 3, 1), (4, 4, 1), (3, 8, 1), (3, 8, 1))
     """The steps for rules that forbid repeating a bid, under which many replies precede a call."""
     LONG_EFFORT: Final = 800
+    """:attr:`EFFORT` under these rules."""
     ALIKE: Final = 0.004
-    """Moves whose probability of winning differs by less count as equal, and one of them is drawn."""
+    """Moves less than this below the best probability of winning count as equally good; one of them is drawn."""
 
     def __init__(self, view: View, round_: ImaginedRound, beliefs: Mapping[int, Belief], rng: Random) -> None:
         self.view, self.round, self.rng, self.beliefs = view, round_, rng, beliefs
@@ -207,8 +209,7 @@ class Thought:
             found = []
             for seat in self.round.live:
                 if seat not in (caller, bidder):
-                    row = world.helds[seat].chances[face]
-                    stands = row[quantity] if quantity < len(row) else 0.0
+                    stands = in_row(world.helds[seat].chances[face], quantity)
                     if (1 - stands >= stands) == right:
                         found.append(seat)
             sided = tuple(found)
@@ -222,7 +223,7 @@ class Thought:
     # Simulating rounds
 
     def bid(self, action: Action, worlds: Sequence[World], first: int, depth: int, table: Playout) -> float:
-        """Return the sum over ``worlds`` of this bot's probability of winning after it bids ``action`` on ``table``."""
+        """Let this bot bid ``action``, and return the sum over ``worlds`` of its probability of winning."""
         me, following, turn_of = self.me, self.round.following, self.round.turn
         tracks, turns, lefts = self.tracks, self._turns, self._lefts
         opened = self.round.opening(first)
@@ -269,7 +270,7 @@ class Thought:
         return total
 
     def _mine(self, table: Playout, group: list[World], first: int, depth: int) -> float:
-        """Return the same sum as :meth:`bid` when it is this bot's turn, at the same bid in all worlds of ``group``."""
+        """Return the same sum as :meth:`bid`, but for this bot's turn at the standing bid ``table.bid``."""
         me = self.me
         may_call = table.bidder not in table.immune
         turn = self.round.turn(me, table.bid, first, table.made, may_call)
@@ -299,6 +300,7 @@ class Thought:
     # Choosing
 
     def candidates(self, turn: Turn) -> list[Action]:
+        """Return the promising bids: on each face the lowest one, and the highest ones of several probabilities."""
         chances = self.own.chances
         found: set[Action] = set()
         for face, low, high in turn.options:

@@ -1,7 +1,7 @@
 """How house players use dice with powers: what each mote is worth to them, and when they play it.
 
-The simple ones follow rules of thumb that look one step ahead and use only the view. ``mind`` tries each move under the
-assumption that nobody answers, and compares the strengths of all players, measured in dice.
+The simple bots follow rules of thumb that look one step ahead. ``mind`` applies each possible move, assuming that
+nobody answers, and compares the strengths of all players, measured in dice.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from p2pdice.state import Expect, Mischief, State
 from p2pdice.views import View
 
 RESTRAINT: Final = 0.4
-"""How often a simple bot keeps a die that would only harm another player."""
+"""The probability that a simple bot keeps a die that would only harm another player."""
 ALONE: Final = 0.8
-"""The factor on a die that needs a die as target, while the graveyard holds no other die."""
+"""The factor on the value of a die that targets another die, while the graveyard holds no other."""
 SHIELD: Final = 0.6
 """The value of immunity, in dice, to the next leader."""
 SPARE_SHIELD: Final = 0.1
 """The value of immunity, in dice, to any other player."""
 BARRED: Final = 0.5
-"""The factor on a die that may not be played for now."""
+"""The factor on the value of a die that its player may not play for now."""
 STEEP: Final = 2.0
 """The exponent from dice to strength: twice the dice are worth more than twice as much."""
 
@@ -47,7 +47,7 @@ class MoteWorth:
     worth: int
     """The value to simple bots of a die in the graveyard that they may play, relative to other motes."""
     in_dice: float = 0.0
-    """The same value to ``mind``, in dice of a cup."""
+    """The same value to ``mind``. A die in the cup has the value 1."""
     copies: float = 0.0
     """Additional value to ``mind``, as a share of the most valuable die in the player's cup."""
     saves: bool = False
@@ -166,7 +166,7 @@ def _appeal(view: View, move: Power, rng: Random) -> float:
 
 
 def best(state: State, seat: int, moves: Sequence[Move]) -> Move:
-    """Return the move with the best chance for this seat to win. Ties go to the last move, which is to pass."""
+    """Return the move with the best chance for this seat to win. In a tie it is the last move, which is to pass."""
     return max(reversed(moves), key=lambda move: _chance(apply(state, Play(seat, move))[0], seat))
 
 
