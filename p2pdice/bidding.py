@@ -1,4 +1,4 @@
-"""The section of bidding: raise orders, the bids they allow, and the menu of moves.
+"""Bidding: raise orders, the bids they allow, and the menu of moves.
 
 Given the standing bid and a new face, a raise order returns the range of quantities that raise the bid. Legality, the
 menu of moves and the advice in error messages all derive from these ranges.
@@ -19,7 +19,7 @@ from p2pdice.plurals import number
 from p2pdice.state import NOBODY, Expect, PlacedBid, State, next_live
 
 LAST_EXACT_ROUND: Final = 999
-"""The last round in which exact may be called. Gained dice could prolong a match forever; later, cups only empty."""
+"""The last round in which exact may be called. Without a limit, gained dice could prolong a match forever."""
 
 _NO_BID: Final = PlacedBid(0, 0, NOBODY)
 _MOVE: Final = Expect.MOVE  # a global is faster to look up than an enum member
@@ -78,8 +78,9 @@ RAISES: Final[Mapping[str, Callable[[int, int, int], range]]] = MappingProxyType
         "double-ones": _double_ones,
     }
 )
-"""By value of the option ``raise``: a function from the standing quantity and face and a new face to the quantities
-that raise the bid. ``either`` also forbids repeating a bid of the round, which the standing bid alone cannot show.
+"""Maps each value of the option ``raise`` to a function. The function takes the standing quantity, the standing face
+and a new face, and returns the quantities that raise the bid. Under ``either`` no bid of the round may be repeated,
+which :func:`bid` and :func:`menu` check.
 """
 
 RAISES_IN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -158,7 +159,7 @@ def highest_listed(state: State) -> int:
 
 
 def options(state: State) -> tuple[tuple[int, int, int], ...]:
-    """Return (face, lowest quantity, highest quantity) for each face with listed bids, if any bid may be repeated."""
+    """Return (face, lowest quantity, highest quantity) for each face with listed bids, including bids made before."""
     quantity, face, _ = state.bids[-1] if state.bids else _NO_BID
     allowed, limit = raises(order(state), quantity, face), highest_listed(state)
     return tuple(
@@ -169,7 +170,7 @@ def options(state: State) -> tuple[tuple[int, int, int], ...]:
 
 
 def menu(state: State) -> tuple[Move, ...]:
-    """Return the listed moves of a bidding turn: bids by quantity and then face, followed by the calls."""
+    """Return the listed moves of a bidding turn: bids, sorted by quantity and then face, followed by calls."""
     rules, bids, motes = state.ruleset, state.bids, state.motes
     quantity, face, _ = bids[-1] if bids else _NO_BID
     by_order = "standard" if state.palifico else rules.raise_
@@ -241,7 +242,7 @@ def _refusal(state: State, move: Bid) -> str:
                 f"{move} changes the face: in palifico only a player with one die may, so bid more {name} or call liar"
             )
         if not bids:
-            return f"{move} cannot open: a round is not opened on ones, bid twos to sixes"
+            return f"{move} cannot open: a round is not opened on ones, so bid twos to sixes"
         return f"{move} is not possible: this round was not opened on ones, so bid twos to sixes{or_call}"
     quantity, standing, _ = bids[-1]
     allowed = raises(order(state), quantity, standing)

@@ -28,9 +28,9 @@ class Counting:
     name: ClassVar[str] = "never"
     """The value of the option ``wild``."""
     rule: ClassVar[str] = "Nothing is wild: a one is a one."
-    """The sentence about it on the rules page."""
+    """The sentence that explains this counting on the rules page."""
     brief: ClassVar[str] = "nothing wild"
-    """A short form for lists of what distinguishes a ruleset."""
+    """A short form for lists of the differences between rulesets."""
     note: ClassVar[str] = "ones aren't wild"
     """A short form for remarks about the current round."""
     ones_wild: ClassVar[bool] = False
@@ -152,7 +152,7 @@ def exactly(quantity: int, face: int, hand: Hand, unknown: int, counting: Counti
 
 @lru_cache(maxsize=4096)
 def rows(hand: Hand, unknown: int, counting: Counting) -> tuple[tuple[float, ...], ...]:
-    """Return a :func:`row` for each face, as floats of :func:`at_least` by quantity.
+    """Return a :func:`row` for each face: :func:`at_least` by quantity, as floats.
 
     Item 0 is empty, because no face is 0. A row ends with probability 0, which holds for all higher quantities too.
 
@@ -182,8 +182,8 @@ def row(counted: int, unknown: int, face: int, counting: Counting) -> tuple[floa
 def _tails(dice: int, weights: tuple[int, ...]) -> tuple[int, tuple[int, ...], int]:
     """Count the throws of ``dice`` dice that reach each total; ``weights`` has the value of each face.
 
-    :returns: the lowest possible total; for each total from there on, the number of throws that reach it or more, which
-        ends with a 0 for the first total that no throw reaches; and the number of all throws.
+    :returns: the lowest possible total; for each total from the lowest up, the number of throws with at least that
+        total, ending with a 0; and the number of all throws.
     """
     standing = sum(weights)
     if set(weights) <= {0, 1}:  # the total is binomially distributed

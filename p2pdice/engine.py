@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-A state names the input that it expects (:attr:`State.expects`), and :func:`apply` accepts only that. One round runs::
+A state names the input that it expects (:attr:`State.expects`), and :func:`apply` accepts only that input. A round is::
 
     deal ──Rolled──▶ bidding ⟲ Bid ──Liar, Exact──▶ siding ⟲ Side ──▶ showdown ──Hands──▶ deal of the next round
                                                     (if the rules have it)            └──▶ over
@@ -101,7 +101,7 @@ _TABLE: Final[Mapping[type, tuple[Expect, Callable[[State, Any], Transition]]]] 
     Rolled: (Expect.ROLLED, turns.rolled),
     Hands: (Expect.HANDS, showdown.hands_opened),
 }
-"""The inputs that no single seat makes, each with the expectation that it fulfils and its section."""
+"""The inputs that come from no single seat: the :class:`Expect` that accepts each input, and its section."""
 
 _MOVE: Final = Expect.MOVE  # a global is faster to look up than an enum member
 
@@ -225,16 +225,18 @@ def legal_moves(state: State) -> Sequence[Move]:
 
 # Departures
 #
-# The dice of a departed player stay in play until the round is settled: bids of others rest on them, and the player may
-# be a party to a challenge. Then the cup is cleared. A standing bid remains and may be called, at no further cost to
-# the departed bidder. Moves that the player owed lapse, and so do the player's effects on the stack.
+# The dice of a departed player stay in play until the round is settled, because the other players' bids count on them
+# and the player may be the accuser or the accused. Then the cup is cleared. The player's standing bid remains and may
+# be called, at no further cost to the player. Moves that the player owed lapse, and so do the player's effects on the
+# stack.
 
 
 def _leave(state: State, seat: int, reason: Reason) -> Transition:
     if state.awaits is Expect.OVER:
-        raise UnexpectedInput("the match is over: nobody can leave it any more")
+        raise UnexpectedInput("the match is over: nobody can leave it now")
     if seat not in state.live:
-        raise UnexpectedInput(f"seat {seat} is not in the match any more: the live seats are {_listed(state.live)}")
+        live = ", ".join(map(str, state.live))
+        raise UnexpectedInput(f"seat {seat} is not in the match any more: the live seats are {live}")
     out = PlayerOut(seat, reason)
     left = turns.after(state._replace(exits=(*state.exits, Exit((seat,), reason))), out)
     if rounds.is_decided(left):
@@ -242,7 +244,7 @@ def _leave(state: State, seat: int, reason: Reason) -> Transition:
         return over, (out, *events)
     left, lead = rounds.pass_lead(left, left.leader)
     if left.awaits is Expect.ROLLED or left.phase in _CUPS_AT_REST:
-        left = rounds.clear_cups(left)  # no bid rests on these dice, so they can go at once
+        left = rounds.clear_cups(left)  # no bid counts on these dice, so they are removed now
     left, events = _go_on(left, seat, state.motes)
     return left, (out, *lead, *events)
 
@@ -251,7 +253,7 @@ _CUPS_AT_REST: Final[frozenset[Phase]] = frozenset({"pledges", "stakes", "prize"
 
 
 def _go_on(left: State, seat: int, before: Mischief | None) -> Transition:
-    """Pass the turn on after ``seat`` went out; ``before`` is the motes' state before the departure."""
+    """Pass the turn on after ``seat`` has left; ``before`` is the motes part of the state before that."""
     if left.phase == "siding":
         assert left.challenge is not None
         return showdown.await_sides(left, left.challenge), ()
@@ -272,7 +274,3 @@ def _go_on(left: State, seat: int, before: Mischief | None) -> Transition:
     if left.turn == seat:
         left = left._replace(turn=next_live(left.live, seat))
     return left, ()
-
-
-def _listed(seats: tuple[int, ...]) -> str:
-    return ", ".join(map(str, seats))

@@ -1,7 +1,8 @@
 """A PettingZoo AEC environment for reinforcement learning.
 
-It requires PettingZoo (``pip install '.[rl]'``) and plays any ruleset without motes and stakes, with the engine. What
-has learnt in it plays in an arena or at a table by :class:`p2pdice.observations.Observer`: see docs/training.md.
+It requires PettingZoo (``pip install '.[rl]'``), and uses the engine to play any ruleset without motes and stakes. An
+agent trained here can play in an arena or at a table through :class:`p2pdice.observations.Observer`: see
+docs/training.md.
 
 >>> env = LiarsDice("classic", players=2)
 >>> env.reset(seed=1)
@@ -57,7 +58,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     def __init__(self, rules: str | Ruleset = "classic", players: int = 2, render_mode: str | None = None) -> None:
         super().__init__()
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"{render_mode} is no way to render this environment: {self.metadata['render_modes']}")
+            raise ValueError(f"render_mode {render_mode} is not supported; these are: {self.metadata['render_modes']}")
         self.ruleset = PRESETS[rules] if isinstance(rules, str) else rules
         self.render_mode = render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(players)]
@@ -114,7 +115,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         seat = self._seats[agent]
         try:
             self._take(Play(seat, self._observer.act(int(action))))
-        except (IllegalMove, UnexpectedInput):  # an illegal move, or a number of the space that encodes no move
+        except (IllegalMove, UnexpectedInput):  # an illegal move, or an action that encodes no move
             self._end((seat,), -1.0)
         else:
             self._go_on()
@@ -150,7 +151,7 @@ class LiarsDice(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             self.agent_selection = self.possible_agents[self._state.turn]
 
     def _end(self, seats: tuple[int, ...], reward: float) -> None:
-        """Give each of ``seats`` the reward, and share its negative equally among the others, so the sum is 0."""
+        """Give ``reward`` to each of ``seats``, and equal rewards to the others so that the sum is 0."""
         others = -reward * len(seats) / (len(self.agents) - len(seats))
         for seat, agent in enumerate(self.possible_agents):
             self.rewards[agent] = reward if seat in seats else others

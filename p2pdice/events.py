@@ -1,6 +1,6 @@
-"""Events: what one input of the engine caused. Each can be put into a sentence without access to the state.
+"""Events report what one input of the engine caused. Each can be put into a sentence without the state.
 
-``to_json`` returns ``{"type": …}`` and the fields. In it a hand that was never opened is null, and a die is its text.
+``to_json`` returns the type and the fields. A hand that was never opened is null, and a die is text: ``grey@2``.
 
 Events that only one mote causes are in :mod:`p2pdice.powers`.
 """
@@ -42,7 +42,7 @@ def _json(value: object) -> object:
 
 
 class Names(Protocol):
-    """How a sentence names the players. If one of them is its reader, that player is called *you*."""
+    """How a sentence names the players. It calls its reader *you*."""
 
     @property
     def me(self) -> int | None:
@@ -113,7 +113,7 @@ class ChallengeCalled(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Sided(_Event):
-    """A player who is no party to a challenge took a side."""
+    """A player other than the accuser and the accused took a side in a challenge."""
 
     type: ClassVar[str] = "side"
     seat: int
@@ -146,7 +146,7 @@ class Judged(_Event):
     call: Call
     bidder: int
     bid_true: bool
-    """Whether at least as many dice as the bid named are certain to be there."""
+    """Whether the bid is certainly true, whatever unopened cups hold."""
     call_right: bool
     right: tuple[int, ...]
     """The winner of the call and the players on their side, clockwise from the caller."""
@@ -276,7 +276,7 @@ class AccusationVoid(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PowerFailed(_Event):
-    """An effect lapsed because its target was gone when it resolved."""
+    """An effect did nothing, because its target was gone when it resolved."""
 
     type: ClassVar[str] = "failed"
     seat: int

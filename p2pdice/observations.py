@@ -1,4 +1,4 @@
-"""What a player sees, and may do, as numbers: for programs that learn, and for playing what they have learnt.
+"""What a player sees and may do, as arrays: for training an agent, and for playing with a trained one.
 
 Requires numpy (``pip install '.[vector]'``). :class:`Observer` serves one match of the engine, and
 :class:`ObservedMatches` many matches side by side. Both give the same numbers for the same position, so an agent may
@@ -37,7 +37,7 @@ Floats = NDArray[np.float32]
 
 _FACES: Final = len(FACES)
 _ENOUGH: Final = 20
-"""The number of showdowns after which their share of a long match is 1."""
+"""The number of past showdowns is given as a share of this number, at most 1."""
 _MASKS: Final = 4096
 """The maximum number of masks to keep; the engine keeps as many menus."""
 
@@ -46,9 +46,9 @@ class Layout:
     """The places of the numbers in an observation and of the actions in a mask.
 
     An action is the number of a move: see :func:`p2pdice.vector.encode`. Bids go up to the dice that can be in play.
-    (In rulesets in which cups gain dice without a limit, they go up to twice the dice of the start.)
+    (If cups can gain dice without a limit, bids go up to twice the dice at the start.)
 
-    Numbers are from 0 to 1. Those by seat start with the observer's seat and go on clockwise.
+    Numbers are from 0 to 1. Numbers by seat start with the observer's seat and go on clockwise.
 
     =========  ============  ===========================================================================================
     part       numbers       meaning
@@ -61,23 +61,23 @@ class Layout:
                              was right (all 0 before the first showdown)
     dice       1 a seat      dice as a share of a full cup
     bidder     1 a seat      a 1 for the seat that placed the standing bid
-    sides      3 a seat      a 1 for the accuser, for who took the accuser's side, and for who took the other side; only
-                             in rulesets with sides
-    habits     4 a seat      of the showdowns so far, the share before which the seat had bid, and the share that it
-                             called; of its last bids before them, the mean share that its own dice fulfilled; the share
+    sides      3 a seat      only in rulesets with sides: whether the seat is the accuser, whether it took the accuser's
+                             side, and whether it took the other side
+    habits     4 a seat      the share of showdowns before which the seat had bid; the share of showdowns that it
+                             called; the mean share of its last bid in a round that its own dice fulfilled; the share
                              of its calls that were right
     parties    2 a seat      a 1 for the bidder and for the caller of the last showdown
     shown      6 a seat      dice at the last showdown by face, as a share of a full cup
     bids       6 a quantity  by seat: a 1 for each bid of the round, by quantity, then by face
     =========  ============  ===========================================================================================
 
-    :raises RulesetError: if the ruleset has motes or stakes, whose decisions are no bids.
+    :raises RulesetError: if the ruleset has motes or stakes, whose decisions are not encoded here.
     :raises UnexpectedInput: if ``players`` is not 2 to 10.
     """
 
     def __init__(self, ruleset: Ruleset, players: int) -> None:
         if ruleset.motes or ruleset.stakes:
-            raise RulesetError("rulesets with motes or stakes have decisions that are no bids, and no numbers for them")
+            raise RulesetError("rulesets with motes or stakes are not supported: not all their decisions have a number")
         if not MIN_PLAYERS <= players <= MAX_PLAYERS:
             raise UnexpectedInput(f"{players} players: a match has {MIN_PLAYERS} to {MAX_PLAYERS}")
         self.players = players
@@ -86,9 +86,9 @@ class Layout:
         if ruleset.exact == "gain":
             self.cup = ruleset.dice_cap or 2 * ruleset.dice
         self.most = players * self.cup
-        """The highest quantity that has a number."""
+        """The highest quantity that is encoded."""
         self.actions = _FACES * (self.most + 1)
-        """The number of actions. 4 and 5 are no moves; 2 and 3 are sides."""
+        """The number of actions. 2 and 3 are sides; 4 and 5 encode no move."""
         self.hand = 0
         self.standing = self.hand + _FACES
         self.verdict = self.standing + 3 + _FACES
@@ -102,7 +102,7 @@ class Layout:
         self.size = self.bids + _FACES * self.most * players
         """The length of an observation."""
         self._masks: dict[int, tuple[Sequence[Move], NDArray[np.int8]]] = {}
-        """Masks by the identity of the listed moves, which are kept here so that no others get their identity."""
+        """Masks by ``id`` of a list of moves. The list is kept too, so that no other list gets its ``id``."""
         self._turned = [np.arange(self.size) for _ in range(players)]
         for me, places in enumerate(self._turned):
             parts = (self.dice, self.bidder, self.sides, self.habits, self.parties, self.shown, self.bids, self.size)
@@ -111,11 +111,11 @@ class Layout:
                 places[part:end] = part + (np.arange(end - part) + me * width) % max(1, end - part)
 
     def turned(self, numbers: Floats, me: int) -> Floats:
-        """Turn an observation whose seats start with seat 0 into one whose seats start with ``me``."""
+        """Rotate an observation whose seats start with seat 0, so that they start with ``me``."""
         return numbers.take(self._turned[me])
 
     def mask(self, moves: Sequence[Move]) -> NDArray[np.int8]:
-        """Return the mask with a 1 for each of these moves that has a number."""
+        """Return a mask with a 1 for each of these moves that is an action."""
         kept = self._masks.get(id(moves))
         if kept is None:
             if len(self._masks) == _MASKS:
@@ -135,8 +135,8 @@ def layout(ruleset: Ruleset, players: int) -> Layout:
 class Observer:
     """Turns the views of one match into observations, and actions into moves.
 
-    It serves all seats: what it remembers of the match is public. A player who joins in the middle of a match sees the
-    whole round, but no earlier showdown.
+    One observer serves all seats, because it remembers only public facts. An observer created in the middle of a match
+    knows the whole current round, but no earlier showdown.
 
     :raises RulesetError: if the ruleset has motes or stakes.
     :raises UnexpectedInput: if ``players`` is not 2 to 10.
@@ -149,12 +149,12 @@ class Observer:
         self._shown: HandsShown | None = None
         self._showdowns = 0
         self._habits = [[0, 0, 0.0, 0] for _ in range(players)]
-        """By seat: showdowns after a bid of the seat, those that it called, the sum of the shares of its last bids that
-        its own dice fulfilled, and the calls that were right."""
+        """By seat: the number of showdowns before which it had bid; the number that it called; the sum of the shares of
+        its last bids that its own dice fulfilled; the number of its calls that were right."""
         self._past = np.zeros(self.layout.size, np.float32)
-        """What an observation has of past showdowns, from seat 0 on."""
+        """The parts of an observation about past showdowns; seats start with seat 0."""
         self._begun: dict[tuple[int, tuple[int, ...], bool], Floats] = {}
-        """What the observations of a round have in common, by observer, dice, and whether it is a palifico."""
+        """The numbers that stay the same during a round, by observer, dice, and whether it is a palifico."""
 
     def happened(self, event: Event) -> None:
         """Note an event of the match."""
@@ -170,7 +170,7 @@ class Observer:
             self._note(self._shown, event)
 
     def _note(self, shown: HandsShown, judged: Judged) -> None:
-        """Count a showdown."""
+        """Add a showdown to the habits and to the parts about the last showdown."""
         past, at, cup = self._past, self.layout, self.layout.cup
         self._showdowns += 1
         self._habits[judged.caller][1] += 1
@@ -244,7 +244,7 @@ def _shares(hand: Hand) -> Floats:
 
 
 class ObservedMatches(Matches):
-    """Matches side by side, with observations. It takes longer to play them than without.
+    """Matches side by side, with observations. They are slower than plain :class:`Matches`.
 
     :param first: as in :class:`Matches`.
     """
@@ -336,7 +336,7 @@ class ObservedMatches(Matches):
         return {"observation": seen, "action_mask": actions}
 
     def _add_past(self, seen: Floats, match: NDArray[np.intp], seats: Ints) -> None:
-        """Add past showdowns to the observations of some matches, in the order of ``seats``."""
+        """Write past showdowns into the observations of some matches; ``seats`` has the order of seats by match."""
         at, seats_by_match = self.layout, (match[:, None], seats)
         showdowns, bid, called = self._showdowns[match], self._bid[seats_by_match], self._called[seats_by_match]
         seen[:, at.verdict] = np.minimum(1.0, showdowns / _ENOUGH)

@@ -1,4 +1,4 @@
-"""The rules and texts of the six motes: a :class:`MotePower` for each, and the events that only this mote causes.
+"""The rules and texts of the six motes: a :class:`MotePower` for each, and the events that only one mote causes.
 
 :mod:`p2pdice.motes` has their notation, and :mod:`p2pdice.players.tactics` their value to house players.
 ``docs/architecture.md`` lists the places to change for a new power.
@@ -29,7 +29,7 @@ def leave_game(motes: Mischief, played: PowerPlayed) -> Mischief:
 
 
 def goes_on(_effect: Lasting, _leader: int) -> PowerEvent | None:
-    """Return None: the effect does not end when a turn begins."""
+    """Return None: no turn that begins ends the effect."""
     return None
 
 
@@ -57,8 +57,8 @@ class MotePower:
     is_answer: bool = False
     """Whether the die can only be played as an answer. Its target is then the die on top of the stack."""
     outcomes: tuple[int, ...] = ()
-    """For each equally likely result of the public die, one face that yields it; empty if no die is rolled to resolve
-    the effect. For Cursed dice only."""
+    """One face of the public die for each equally likely outcome of the effect; empty if the effect needs no roll. For
+    Cursed dice only."""
     has_target: Callable[[State, Mischief, StackedEffect], bool] = has_target
     """Whether a Cursed effect still has its target when it resolves. Without one, it does nothing."""
     lasting: type[Lasting] | None = None
@@ -74,17 +74,17 @@ class MotePower:
     color: Color
     """The available colour nearest to the mote's name."""
     hint: str
-    """Ends the error message for a wrong use, after "a die of light". ``{example}`` stands for the sample move."""
+    """The end of the error message for a wrong use, after "a die of light". ``{example}`` stands for a sample move."""
     rule: str
     """The mote's paragraph on the rules page."""
     warning: str = ""
-    """A surprising consequence, as a paragraph at the end of that page."""
+    """A surprising consequence of the rule, as a paragraph at the end of the rules page."""
     brief: str
     """The benefit to the player, in at most 50 columns."""
     deed: str
     """The verb for playing it, used at the move prompt: ``destroy Ben's Light``."""
     purpose: str
-    """Ends a sentence such as "Ada plays Dark". ``{target}`` stands for the target."""
+    """The end of a sentence that starts like "Ada plays Dark". ``{target}`` stands for the target."""
 
     @property
     def one(self) -> str:
@@ -214,7 +214,7 @@ NEUTRAL: Final = MotePower(
     play=_swap,
     letter="N",
     color="yellow",
-    hint="is swapped with a die of your cup that is no Neutral, as in {example}",
+    hint="is swapped with a die of your cup that is not a Neutral, as in {example}",
     rule=(
         "Swap it with a die of your cup: it comes back, and the other one goes to the graveyard as sent by you. (Not"
         " with another Neutral. It is also called Yellow.)"

@@ -1,4 +1,4 @@
-"""The sections that frame a match: its opening, the start of each round, and its end.
+"""The opening of a match, the start of each round, and the end of the match.
 
 Before the first round come pledges, stakes and the roll for the prize, if the rules have them. At the end come the
 winning die, the Twin Soul, tickets and coins.
@@ -45,7 +45,7 @@ def first_of(ruleset: Ruleset) -> tuple[Phase, Expect]:
 def pledged(state: State, item: Pledges) -> Transition:
     pledges = tuple(group for pledge in item.pledges for group in GROUPS if pledge == group)
     if not len(pledges) == len(item.pledges) == state.players:
-        raise UnexpectedInput(f"pledges are redeemed or cursed, one by seat for {state.players} seats")
+        raise UnexpectedInput(f"each of the {state.players} seats needs one pledge, redeemed or cursed")
     assert state.motes is not None
     state = state._replace(motes=state.motes._replace(pledges=pledges))
     if state.ruleset.stakes:
@@ -86,7 +86,7 @@ def start_bidding(state: State) -> State:
 
 
 def shake(state: State) -> Transition:
-    """Roll all dice, and drop the hands that the last showdown opened."""
+    """Start a round, and drop the hands that the last showdown opened."""
     event = _round_started(state.round, state.leader, state.dice, state.palifico)
     return state._replace(hands=(), count=None) if state.hands else state, (event,)
 

@@ -112,9 +112,9 @@ class Ruleset:
     exact: str = "none"
     """Whether a correct *exact* call gains the caller a die (``gain``) or costs others one; ``none`` bars the call."""
     verdict: str = "loser-loses-die"
-    """The players who put a die away after a challenge: its loser, or everybody on the right side."""
+    """Which players lose a die after a challenge: the loser, or everybody on the right side."""
     siding: bool = False
-    """Whether players who are no party to a challenge take sides before the cups are opened."""
+    """Whether the players outside a challenge take sides before the cups are opened."""
     goal: str = "last-standing"
     """The winner: the last player with dice (``last-standing``), or the first without (``first-out``)."""
     next_leader: str = "loser"

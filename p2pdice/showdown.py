@@ -1,4 +1,4 @@
-"""The section of challenges: the call on the standing bid, the sides that other players take, and the showdown."""
+"""Challenges: the call on the standing bid, the sides that other players take, and the showdown."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def side(state: State, seat: int, move: Side) -> Transition:
 
 
 def await_sides(state: State, challenge: Challenge) -> State:
-    """Pass the turn to the next player clockwise who owes a side; if there is none, await the hands."""
+    """Pass the turn to the next player clockwise who has to take a side; if there is none, await the hands."""
     if state.ruleset.siding:
         standing = state.bids[-1]
         settled = {challenge.seat, standing.seat, *(seat for seat, _ in challenge.sides)}
@@ -138,7 +138,7 @@ def _check(state: State, hands: tuple[Hand | None, ...]) -> None:
 
 
 def _settle(state: State, hands: tuple[Hand | None, ...], counted: int, bid_true: bool, call_right: bool) -> Transition:
-    """Open the cups and apply the judged call: dice, exits, palifico, and the next leader."""
+    """Apply the judged call: dice lost or gained, exits, palifico, and the next leader."""
     challenge = state.challenge
     assert challenge is not None
     caller, call, sides = challenge

@@ -1,4 +1,4 @@
-"""The section of stakes: sealed bets on the player's own victory, and their payout.
+"""Stakes: sealed bets on the player's own victory, and their payout.
 
 The formula comes from Motes of Mischief: Pool + Bet * (Bet / Funds), rounded down to whole coins.
 """
@@ -23,7 +23,7 @@ _NOTHING: Final = Wager(0, 0, 0, 0)
 
 
 class Settlement(NamedTuple):
-    """Changes of coins and run tickets by one match, by seat."""
+    """How one match changes the coins and run tickets of each seat."""
 
     payout: tuple[int, ...]
     """Coins received."""

@@ -58,7 +58,7 @@ class Expectation(NamedTuple):
 
     kind: Expect
     seats: tuple[int, ...]
-    """Ascending: one seat for MOVE, none for OVER, and otherwise the live seats. For ROLLED and HANDS all have dice."""
+    """Ascending: one seat for MOVE, none for OVER, and otherwise the live seats."""
 
 
 class PlacedBid(NamedTuple):
@@ -90,7 +90,7 @@ class Exit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lasting(ABC):
-    """A lasting effect on a player. It ends at the latest when either player is out, or the match is over."""
+    """A lasting effect on a player. It ends at the latest with the match, or when its player or originator is out."""
 
     mote: ClassVar[Mote]
     """The mote that causes the effect."""
@@ -166,7 +166,7 @@ class Mischief(NamedTuple):
     actor: int = NOBODY
     """The seat that played the effect at the bottom of the stack; :data:`NOBODY` while the stack is empty."""
     waiting: tuple[int, ...] = ()
-    """Seats still to be asked after the turn's seat, in this window or for an answer to the top of the stack."""
+    """Seats to ask after :attr:`State.turn`, in this window or for an answer to the top of the stack."""
     lasting: tuple[Lasting, ...] = ()
     """In the order of :data:`MOTES`, then of :attr:`Lasting.rank`, then of arrival."""
     must_raise: bool = False
@@ -257,7 +257,7 @@ class State(NamedTuple):
     """Seats that have dropped to one die, ascending; none causes a palifico again. Empty without palifico rules."""
     hands: tuple[Hand | None, ...]
     """By seat, the hands of the last judged round, kept until the next roll. None is a cup that was never opened."""
-    count: int | None  # type: ignore[assignment]  # nobody needs the tuple method of this name
+    count: int | None  # type: ignore[assignment]  # hides tuple.count, which is never used
     """How many dice in ``hands`` counted for the judged bid; None without hands."""
     exits: tuple[Exit, ...]
     """In the order of leaving."""

@@ -1,9 +1,9 @@
-"""The section of turns, for dice with powers: Sunset, Night and Sunrise, the graveyard, and the stack of the night.
+"""The turns of a match with powers: Sunset, Night and Sunrise, the graveyard, and the stack of effects.
 
 A *window* asks the players clockwise from the leader. An action restarts it after the actor, and a full round of passes
 closes it. Players with nothing to play are not asked. The effect of a Cursed die first waits on the *stack*, where the
-other players, clockwise from its player, may answer it. :attr:`Mischief.waiting` lists the seats still to be asked: by
-the window or, while the stack is not empty, for an answer to its top. :func:`ask` drives both::
+other players, clockwise from its player, may answer it. :attr:`Mischief.waiting` lists the seats still to be asked: in
+the window or, while the stack is not empty, for an answer to its top. :func:`ask` handles both::
 
     begin_turn ─▶ sunset ─▶ (deal) ─▶ night ─▶ bidding … verdict ─▶ discard ─▶ sunrise ─▶ end_turn ─▶ begin_turn
 
@@ -231,7 +231,7 @@ def _open_window(state: State, phase: Phase) -> Transition:
 
 
 def ask(state: State) -> Transition:
-    """Give the turn to the next waiting seat with something to play; if there is none, end the wait."""
+    """Give the turn to the next waiting seat that can play a die; without one, resolve the stack or end the window."""
     motes = _mischief(state)
     for index, seat in enumerate(motes.waiting):
         if next(playable(state, seat), None) is not None:
@@ -299,7 +299,7 @@ def _answered(state: State) -> Transition:
 
 
 def resume(state: State) -> Transition:
-    """Continue the phase that the stack, now empty, had interrupted."""
+    """Continue the phase that the stack interrupted. The stack is now empty."""
     motes = _mischief(state)
     actor = motes.actor
     state = state._replace(motes=motes._replace(actor=NOBODY, waiting=()))
@@ -323,7 +323,11 @@ def _ask_after(state: State, actor: int) -> Transition:
 
 
 def judged(state: State, loser: int, successor: int) -> Transition:
-    """Continue after a verdict: ``loser`` (or :data:`NOBODY`) owes a die to the graveyard, ``successor`` leads next."""
+    """Continue after a verdict.
+
+    :param loser: the seat that loses a die to the graveyard, or :data:`NOBODY`.
+    :param successor: the next leader.
+    """
     state = clear_table(state)
     state = state._replace(motes=_mischief(state)._replace(successor=successor))
     if loser == NOBODY:

@@ -4,9 +4,9 @@ Requires numpy (``pip install '.[vector]'``). The rules are those of :mod:`p2pdi
 :mod:`p2pdice.bidding`; the rest is reimplemented for arrays, and a test compares both on the same dice and moves.
 :mod:`p2pdice.observations` adds what the players see.
 
-Some rules do not fit. With ``raise=either`` no bid may be repeated in a round, so the legal bids on a face are not one
-range, as :meth:`Matches.bids` returns it. With sides or motes other players decide between a call and the showdown, one
-after the other, so a step of all matches would seldom make a bid. Those rules are left to the engine.
+Only the engine plays the other rules. With ``raise=either`` no bid may be repeated in a round, so the legal bids on a
+face are not one range, but :meth:`Matches.bids` returns one range per face. With sides or motes, players decide one
+after another between a call and the showdown, so few matches would make a bid in each step.
 
 >>> from p2pdice.rulesets import PRESETS
 >>> matches = Matches(PRESETS["classic"], players=4, count=1000)
@@ -91,7 +91,7 @@ SUPPORTED: Final = tuple(name for name, ruleset in PRESETS.items() if is_support
 class Matches:
     """Matches with the same ruleset and number of players. Axis 0 of each array is the match; axis 1, if any, the seat.
 
-    A match awaits dice (:meth:`deal`), then moves (:meth:`play`) until somebody calls; then dice again, or it is over.
+    A match awaits dice (:meth:`deal`), then moves (:meth:`play`) until a player calls; then dice again, or it is over.
 
     :param first: the first leader's seat, either one for all matches or an array.
     :raises RulesetError: if the rules are not supported.
@@ -100,7 +100,7 @@ class Matches:
 
     def __init__(self, ruleset: Ruleset, players: int, count: int, first: int | Ints = 0) -> None:
         if not is_supported(ruleset):
-            raise RulesetError(f"these rules are not played side by side; those that are: {', '.join(SUPPORTED)}")
+            raise RulesetError(f"these rules cannot be played side by side; these presets can: {', '.join(SUPPORTED)}")
         if not MIN_PLAYERS <= players <= MAX_PLAYERS:
             raise UnexpectedInput(f"{players} players: a match has {MIN_PLAYERS} to {MAX_PLAYERS}")
         self.ruleset = ruleset
@@ -110,7 +110,7 @@ class Matches:
         self.leader: Ints = np.broadcast_to(np.asarray(first, np.int16), (count,)).copy()
         """The seat that opens the round."""
         if not ((self.leader >= 0) & (self.leader < players)).all():
-            raise UnexpectedInput(f"a first seat is one of 0 to {players - 1}")
+            raise UnexpectedInput(f"there is no such first seat: seats are 0 to {players - 1}")
         self.turn: Ints = self.leader.copy()
         """The seat to move, if a move is awaited."""
         self.round: Ints = np.ones(count, np.int16)
@@ -135,7 +135,7 @@ class Matches:
         """The seats with dice, as a bit mask."""
         counting = COUNTINGS[ruleset.wild]
         self._countings = (counting.opened(2), counting.opened(1), NOTHING_WILD)
-        """The countings of a round opened on a face other than ones, of one opened on ones, and of a palifico."""
+        """The countings of a round not opened on ones, of a round opened on ones, and of a palifico."""
         self._weights = np.array([[(0, *weights) for weights in each.weights] for each in self._countings], np.int16)
         """Weights by index in ``_countings``, face of the bid and face of the die; face 0 is padding."""
         self._order = _bounds(ruleset.raise_)
@@ -234,7 +234,7 @@ class Matches:
         return self.awaits_move & (self.quantity > 0) & (self.round <= LAST_EXACT_ROUND)
 
     def random_moves(self, rng: np.random.Generator) -> Ints:
-        """Return for each match a random listed move, uniformly drawn: see :func:`encode`; 0 if none is awaited."""
+        """Draw uniformly, for each match, the number of a listed move (see :func:`encode`); 0 if no move is awaited."""
         lowest, highest = self.bids()
         limit = self.dice.sum(axis=1, dtype=np.int16)[:, None]
         width = np.maximum(np.minimum(highest, limit) - lowest + 1, 0)
@@ -252,7 +252,7 @@ class Matches:
 
         :param moves: one number per match: see :func:`encode`. Matches that await no move ignore theirs.
         :raises UnexpectedInput: if ``moves`` does not have one number per match.
-        :raises IllegalMove: if a move is not legal, naming the first such match. No match is changed then.
+        :raises IllegalMove: if a move is illegal; the message names the first match with one. No match is changed.
         """
         if moves.shape != self.turn.shape:
             raise UnexpectedInput(f"{len(moves)} moves for {len(self.turn)} matches")
@@ -347,8 +347,7 @@ _SHARED: Final = frozenset(
 
 @cache
 def _bounds(order: str) -> tuple[Ints, Ints]:
-    """Return two arrays, indexed by quantity, face and new face: the lowest and the highest quantity that raise that
-    bid."""
+    """Return the lowest and the highest quantities that raise a bid: two arrays by quantity, face and new face."""
     lowest = np.zeros((MAX_QUANTITY + 1, _FACES + 1, _FACES), np.int16)
     highest = np.zeros_like(lowest)
     for quantity in range(MAX_QUANTITY + 1):

@@ -1,4 +1,4 @@
-"""All that one player may know, as a value and as JSON-serializable data in the referee's format."""
+"""All that one player may know, as a value and as JSON-serializable data in the format of ``p2pdice referee``."""
 
 from __future__ import annotations
 
