@@ -1,4 +1,4 @@
-"""Boards as they are in the middle of matches, for pictures of them."""
+"""Boards in the middle of matches, for tests that draw or describe them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ MINE: Hand = (1, 2, 3, 3, 6)
 
 
 def people(names: Sequence[str], me: int | None = 0) -> tuple[PlayerInfo, ...]:
-    """Return players with these names, each with a fingerprint of their own."""
+    """Return players with these names and different fingerprints."""
     return tuple(
         PlayerInfo(name, f"{seat}ZYM-KVHF-TQFB-G7RM-MHXD", is_me=seat == me) for seat, name in enumerate(names)
     )
 
 
 def told(events: Sequence[Event], state: State) -> list[Happened]:
-    """Return what came of one input as a node tells it."""
+    """Return the events of one engine input in the form in which a node reports them."""
     return [Happened(event, state, is_last=event is events[-1]) for event in events]
 
 
 class Sample:
-    """A board on which a match is played by hand.
+    """A board, and a match on it that a test advances move by move.
 
     :param me: the reader's seat; None for a spectator.
     """
@@ -63,7 +63,7 @@ class Sample:
             self.board.take(DiceRolled(MINE[: self.state.dice[self.me]]))
 
     def play(self, *moves: str) -> None:
-        """Let whoever is on turn make each move; then the reader is asked, if it is their turn."""
+        """Make each move for the player on turn. If it is then the reader's turn, ask the reader."""
         for move in moves:
             self._apply(Play(self.state.turn, parse_move(move)))
         if self.state.turn == self.me and self.me is not None:
@@ -72,7 +72,7 @@ class Sample:
     def open(self, *hands: Hand | None, beats_shown: int | None = None) -> None:
         """Open the cups, one after the other.
 
-        :param beats_shown: how much of it is shown yet; None for all.
+        :param beats_shown: the number of beats to put on the board: single cups, then events. None for all.
         """
         state, events = apply(self.state, Hands(hands))
         shown = [beat for event in told(events, state) for beat in beats(event, self.board)]
@@ -87,7 +87,7 @@ class Sample:
 
 
 def match_of(ruleset: Ruleset, names: Sequence[str], me: int | None, rng: Random) -> Iterator[Board]:
-    """Play a match to its end with random moves; yield the board after each beat, always the same one."""
+    """Play a match to its end with random moves. Yield the same board after each change."""
     board, players = Board(), people(names, me)
     state = new_match(ruleset, len(names))
     board.take(MatchStarted("ab" * 32, ruleset, players, me, state, table="Friday"))

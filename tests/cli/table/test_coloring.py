@@ -1,4 +1,4 @@
-"""Colours of line mode: those of the palette, for the background that is set, and none where none are wanted."""
+"""Colours in line mode depend on the setting, the terminal, and ``NO_COLOR``."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def _colors_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("color", [each for each in COLORS if each != "none"])
-def test_line_mode_is_painted_for_the_background_that_is_set(color: str) -> None:
+def test_line_mode_uses_the_configured_background(color: str) -> None:
     assert painter(Screen(), color)(TOLD) == painted(TOLD, color) != TOLD
 
 
-def test_each_background_has_colours_of_its_own() -> None:
+def test_each_background_has_different_colours() -> None:
     assert len({painted(TOLD, color) for color in ("auto", "dark", "light")}) == 3
 
 
-def test_without_colours_nothing_is_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_mode_prints_no_colours_when_they_are_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert painter(Screen(), "none")(TOLD) == TOLD
     assert painter(io.StringIO(), "auto")(TOLD) == TOLD
     monkeypatch.setenv("NO_COLOR", "1")

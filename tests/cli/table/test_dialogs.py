@@ -1,4 +1,4 @@
-"""Boxes on the table: what they ask, which lines their choices type, and that they fit wherever a table fits."""
+"""Dialogs on the table: their questions, the lines that their choices type, and their layout."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from protocol.events import (
     PlayerInfo,
     SeatAsked,
     Suspended,
+    TableOpened,
 )
 from protocol.match.waiting import Clock
 from tests.cli.paper import on_paper
-from tests.cli.table.boards import Sample, people
+from tests.cli.table.boards import JOIN_LINE, Sample, people
 
 MALLORY = PlayerInfo("Mallory", "MQ4X-81RR-7DLQ-44XA-M2ZC")
 
@@ -51,7 +52,7 @@ def table(players: Sequence[str] = ("Ada", "Ben", "Cleo"), *moves: str) -> Sampl
     return sample
 
 
-def test_leaving_is_asked_about_with_its_consequences() -> None:
+def test_leaving_dialog_states_the_consequences() -> None:
     sample = table()
     clock = Clock(sample.players[:1], 101.2, 120.0, True)
     assert drawn(answers.leaving_box(sample.board, clock, is_conceding=False, goes_on=True), Area(1, 0, 66, 12)) == (
@@ -71,7 +72,7 @@ def test_leaving_is_asked_about_with_its_consequences() -> None:
     )
 
 
-def test_conceding_is_picked_if_it_was_asked_for_and_says_when_it_counts() -> None:
+def test_leaving_dialog_preselects_concede_if_requested() -> None:
     sample = table(("Ada", "Ben"), "1x2")
     dialog = answers.leaving_box(sample.board, None, is_conceding=True, goes_on=False)
     assert dialog.choices[dialog.picked].line == "concede yes"
@@ -81,7 +82,7 @@ def test_conceding_is_picked_if_it_was_asked_for_and_says_when_it_counts() -> No
 
 @pytest.mark.parametrize("goes_on", [True, False])
 @pytest.mark.parametrize(("can_wait", "can_claim"), [(False, False), (True, False), (True, True)])
-def test_a_player_who_does_not_answer_is_waited_for_or_not(goes_on: bool, can_wait: bool, can_claim: bool) -> None:
+def test_absence_dialog_offers_only_possible_choices(goes_on: bool, can_wait: bool, can_claim: bool) -> None:
     sample = table(("Ada", "Ben", "Cleo"), "1x2")
     ben = sample.players[1]
     clock = Clock((ben,), 78.0, 120.0, goes_on)
@@ -96,7 +97,7 @@ def test_a_player_who_does_not_answer_is_waited_for_or_not(goes_on: bool, can_wa
     assert ("Wait for Ben" in offered) != goes_on
 
 
-def test_a_box_does_not_say_that_all_of_a_larger_table_are_needed() -> None:
+def test_absence_dialog_of_five_players_asks_for_a_majority() -> None:
     sample = table(("Ada", "Ben", "Cleo", "Dan", "Eve"), "1x2")
     ben = sample.players[1]
     dialog = answers.absence_box(sample.board, Clock((ben,), 78.0, 120.0, True), ben, 42, can_wait=True, can_claim=True)
@@ -104,7 +105,7 @@ def test_a_box_does_not_say_that_all_of_a_larger_table_are_needed() -> None:
     assert "Go on without Ben in 1:18 (more than half of you must)" in [choice.text for choice in dialog.choices]
 
 
-def test_a_match_that_waits_says_why_and_what_a_claim_is() -> None:
+def test_absence_dialog_explains_a_claim() -> None:
     sample = table()
     sample.board.take(PeerLost(sample.players[1]))
     dialog = answers.absence_box(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
@@ -126,7 +127,7 @@ def test_a_match_that_waits_says_why_and_what_a_claim_is() -> None:
     )
 
 
-def test_a_box_does_not_say_that_somebody_is_away_who_just_takes_long() -> None:
+def test_slow_player_is_not_called_away() -> None:
     sample = table()
     sample.board.take(Suspended(sample.players[1:2]))
     dialog = answers.absence_box(sample.board, None, sample.players[1], 42, can_wait=True, can_claim=True)
@@ -134,7 +135,7 @@ def test_a_box_does_not_say_that_somebody_is_away_who_just_takes_long() -> None:
 
 
 def silent(monkeypatch: pytest.MonkeyPatch, *, can_claim: bool = False) -> tuple[PlayerTable, Sample]:
-    """Return the table of Ada, who waits for Ben and Cleo; both have been away for a minute."""
+    """Return Ada's table. She waits for Ben and Cleo, who have both been away for a minute."""
     sample = table()
     node = SimpleNamespace(clock=lambda: None, can_claim=can_claim, match=None, coins=None, pledge="")
     player, _ = on_paper(node)
@@ -152,7 +153,7 @@ def title(player: PlayerTable) -> str:
     return dialog.title if dialog is not None else ""
 
 
-def test_an_answer_about_one_who_is_away_is_none_about_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_absent_player_has_a_separate_dialog(monkeypatch: pytest.MonkeyPatch) -> None:
     player, _ = silent(monkeypatch)
     assert title(player) == "Ben is away"
     player.close_dialog()
@@ -162,7 +163,7 @@ def test_an_answer_about_one_who_is_away_is_none_about_another(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-def test_who_is_away_again_is_asked_about_again(monkeypatch: pytest.MonkeyPatch, is_new: bool) -> None:
+def test_dialog_opens_again_for_a_new_absence(monkeypatch: pytest.MonkeyPatch, is_new: bool) -> None:
     player, sample = silent(monkeypatch)
     player.close_dialog()
     player.close_dialog()
@@ -179,7 +180,7 @@ def test_who_is_away_again_is_asked_about_again(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("can_claim", [True, False])
-def test_a_claim_is_offered_only_where_the_node_can_make_it(monkeypatch: pytest.MonkeyPatch, can_claim: bool) -> None:
+def test_claim_is_offered_only_if_the_node_can_make_it(monkeypatch: pytest.MonkeyPatch, can_claim: bool) -> None:
     dialog = silent(monkeypatch, can_claim=can_claim)[0].dialog()
     assert dialog is not None
     assert [choice.key for choice in dialog.choices] == ["w", "l", *(["c"] if can_claim else [])]
@@ -199,7 +200,7 @@ def test_every_choice_begins_with_a_capital() -> None:
     assert [choice.text for dialog in dialogs for choice in dialog.choices if not choice.text[0].isupper()] == []
 
 
-def test_a_player_who_left_on_purpose_is_not_called_silent() -> None:
+def test_dialog_says_that_a_player_left_on_purpose() -> None:
     sample = table()
     sample.board.gone.add(sample.players[1].fingerprint)
     dialog = answers.absence_box(sample.board, None, sample.players[1], 360, can_wait=False, can_claim=False)
@@ -214,10 +215,10 @@ def test_a_player_who_left_on_purpose_is_not_called_silent() -> None:
         ("", True, ["seat", "quit"]),
     ],
 )
-def test_a_newcomer_is_let_in_or_not(came_by: str, namesake: bool, lines: list[str]) -> None:
+def test_newcomer_dialog_shows_the_fingerprint_and_types_it(came_by: str, namesake: bool, lines: list[str]) -> None:
     dialog = answers.newcomer_box("Mallory", MALLORY, came_by, namesake=namesake)
     typed = [f"{word} {MALLORY.fingerprint}" if word != "quit" else word for word in lines]
-    assert [choice.line for choice in dialog.choices] == typed, "a fingerprint cannot be mistaken, as a name can"
+    assert [choice.line for choice in dialog.choices] == typed, "names can be ambiguous"
     shown = drawn(dialog, Area(0, 0, 80, 12))
     assert MALLORY.fingerprint in shown
     assert ("Not the Mallory you trust" in shown) == namesake
@@ -230,7 +231,7 @@ def test_a_newcomer_is_let_in_or_not(came_by: str, namesake: bool, lines: list[s
     st.integers(1, 4),
     st.sampled_from([Theme(), Theme("none"), Theme("16", "light", True)]),
 )
-def test_a_box_keeps_all_its_choices_and_stays_in_its_area(
+def test_dialog_fits_its_area_and_shows_all_choices(
     columns: int, height: int, lines: list[str], many: int, theme: Theme
 ) -> None:
     choices = [Choice(key, f"choice {key}", "a consequence " * 3) for key in "abcd"[:many]]
@@ -242,7 +243,7 @@ def test_a_box_keeps_all_its_choices_and_stays_in_its_area(
 
 
 @given(st.integers(40, 120), st.integers(12, 50), st.lists(st.text("ab c\n", max_size=300), max_size=20))
-def test_all_of_a_page_can_be_read_page_by_page(columns: int, height: int, lines: list[str]) -> None:
+def test_paging_shows_every_line_of_a_text(columns: int, height: int, lines: list[str]) -> None:
     page = TextPage("Rules", lines)
     told = page_rows(page, columns)
     room = page_size(columns, height)[1]
@@ -257,7 +258,7 @@ def test_all_of_a_page_can_be_read_page_by_page(columns: int, height: int, lines
 
 
 @given(st.text("ab 五\n", max_size=200), st.integers(8, 60))
-def test_nothing_is_lost_when_a_text_is_broken(text: str, columns: int) -> None:
+def test_breaking_a_text_into_lines_loses_nothing(text: str, columns: int) -> None:
     shown = broken(text, columns)
     assert all(width(row) <= columns for row in shown)
     assert "".join("".join(shown).split()) == "".join(text.split())
@@ -266,15 +267,15 @@ def test_nothing_is_lost_when_a_text_is_broken(text: str, columns: int) -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"), [(1, "one second"), (42, "42 seconds"), (119, "119 seconds"), (360, "six minutes")]
 )
-def test_the_time_since_somebody_left_is_told_in_words(seconds: int, words: str) -> None:
+def test_elapsed_time_in_words(seconds: int, words: str) -> None:
     assert answers.since(seconds) == words
 
 
-# Boxes of a whole table
+# Dialogs of a whole table
 
 
 class Owner(SimpleNamespace):
-    """As much of a node as a table asks for its boxes."""
+    """A stub of a node with the attributes that dialogs read."""
 
     def __init__(self) -> None:
         asked = list[SeatAsked]()
@@ -284,10 +285,10 @@ class Owner(SimpleNamespace):
         return cast("Clock | None", self.awaited)
 
     def progress(self) -> None:
-        """No exchange goes on."""
+        """Return None: no step is open."""
 
 
-def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absence_dialog_opens_after_15_seconds_and_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     (line, _), sample = on_paper(owner := Owner()), table()
@@ -313,7 +314,7 @@ def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeyp
     line.take(PeerLost(ben, left_on_purpose=False))
     now += 16
     assert line.dialog() is not None
-    line.close_dialog()  # as the choice does, which then types the word
+    line.close_dialog()  # choosing closes the dialog, then types the word
     owner.wait_longer = lambda seconds: seconds
     line.obey("wait")
     now += 119
@@ -322,8 +323,8 @@ def test_a_table_asks_about_who_is_away_for_long_until_the_box_is_closed(monkeyp
     assert line.dialog() is not None, "the two minutes are over"
 
 
-def test_a_player_may_concede_before_the_seats_are_drawn() -> None:
-    """The box needed a state, so the screen failed."""
+def test_concede_dialog_opens_before_the_seats_are_drawn() -> None:
+    """At that time the board has no game state."""
     line, paper = on_paper(Owner())
     paper.shows_board = True
     line.take(LobbyChanged(people(("Ada", "Ben")), 2))
@@ -334,7 +335,7 @@ def test_a_player_may_concede_before_the_seats_are_drawn() -> None:
     assert [(choice.line, choice.note) for choice in box.choices][2] == ("concede yes", "you are out for good")
 
 
-def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
+def test_newcomer_dialog_opens_for_the_host_and_can_be_closed() -> None:
     line, _ = on_paper(owner := Owner())
     line.take(LobbyChanged(people(("Ada", "Ben")), 4))
     assert line.dialog() is None
@@ -346,21 +347,22 @@ def test_a_host_is_asked_about_a_newcomer_until_the_box_is_closed() -> None:
     line.close_dialog()
     assert line.dialog() is None
     owner.asked[0] = SeatAsked(replace(MALLORY, name="Ben"), namesake=True, came_by="code")
-    assert title(line).startswith("Ben ["), "the same key under another name is another question"
+    assert title(line).startswith("Ben ["), "a new name needs a new decision"
 
 
 @pytest.mark.parametrize(
     ("custom", "others", "gives"),
     [
         (0, ("Ben (bot)",), False),
+        (0, ("Ben",), False),
         (1, ("Ben",), True),
         (2, ("Ben",), False),
         (2, ("Ben (bot)",), True),
         (2, ("Ben (bot)", "Cleo"), False),
     ],
 )
-def test_odds_are_given_where_all_have_them_and_among_bots(custom: int, others: tuple[str, ...], gives: bool) -> None:
+def test_default_for_showing_odds(custom: int, others: tuple[str, ...], gives: bool) -> None:
     line, _ = on_paper(Owner())
+    line.take(TableOpened("Friday", JOIN_LINE, (), True, seats=4, ruleset=PRESETS["classic"], odds=custom))
     line.take(LobbyChanged(people(("Ada", *others)), 4))
-    line.board.odds = custom
     assert line.gives_odds is gives

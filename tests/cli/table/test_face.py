@@ -1,4 +1,4 @@
-"""The line mode's prompt: it comes when nothing more is to be said, and never within what is told bit by bit."""
+"""In line mode, the prompt appears only when no more output is about to follow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cli.table import face
 from cli.table.face import TerminalLines
 
 
-async def test_a_move_is_followed_by_its_news_and_not_by_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_prompt_between_a_move_and_its_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(face, "_LULL", 0.0)
     monkeypatch.setattr(face, "_REST", 0.0)
     queue = face._typed[asyncio.get_running_loop()] = asyncio.Queue()
@@ -35,10 +35,10 @@ async def test_a_move_is_followed_by_its_news_and_not_by_a_prompt(monkeypatch: p
     lines._prompting.cancel()
 
 
-async def test_no_prompt_stands_within_what_is_shown_bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_prompt_between_events_that_are_still_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(face, "_LULL", 0.0)
     monkeypatch.setattr(face, "_REST", 0.0)
-    # Else a thread would read the standard input of the tests.
+    # A queue made here prevents a thread that reads the standard input of the tests.
     face._typed[asyncio.get_running_loop()] = asyncio.Queue()
     written: list[str] = []
     asked = asyncio.Event()

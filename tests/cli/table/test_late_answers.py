@@ -1,4 +1,4 @@
-"""The answer of a slow terminal to the question for its background is no key, in whatever pieces it comes."""
+"""A terminal's late report of its background is not taken for key presses, even if it arrives in pieces."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from prompt_toolkit.output import DummyOutput
 from cli.table.screen import _drop_late_answers
 
 if sys.platform == "win32":
-    pytest.skip("only terminals of POSIX are asked", allow_module_level=True)
+    pytest.skip("the background is only queried on POSIX", allow_module_level=True)
 
 ANSWERS = ("\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", "\x1b]11;rgba:ffff/ffff/dddd/ffff\x07")
 
 
 def pressed(pieces: tuple[str, ...], flushed_after: tuple[int, ...] = ()) -> list[str]:
-    """Return the keys that come of what a terminal sends in some pieces; after some of them nothing comes for long."""
+    """Return the keys parsed from input that arrives in pieces.
+
+    :param flushed_after: indices of the pieces after which the parser times out.
+    """
     keys = list[str]()
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
         app: Application[None] = Application()
@@ -34,7 +37,7 @@ def pressed(pieces: tuple[str, ...], flushed_after: tuple[int, ...] = ()) -> lis
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_in_pieces_is_dropped(answer: str) -> None:
+def test_answer_in_pieces_is_dropped(answer: str) -> None:
     sent = f"a{answer}b"
     for cuts in [(at,) for at in range(1, len(sent))] + [*combinations(range(1, len(sent)), 2)][::29]:
         pieces = tuple(sent[start:end] for start, end in zip((0, *cuts), (*cuts, len(sent)), strict=True))
@@ -42,12 +45,12 @@ def test_an_answer_in_pieces_is_dropped(answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_a_slow_answer_is_dropped_once_it_can_be_told_from_keys(answer: str) -> None:
+def test_answer_interrupted_by_a_flush_is_dropped(answer: str) -> None:
     for at in range(3, len(answer)):
         assert pressed((answer[:at], f"{answer[at:]}b"), (0,)) == ["b"]
 
 
-def test_keys_stay_keys() -> None:
+def test_keys_are_not_mistaken_for_an_answer() -> None:
     assert pressed(("\x1b",)) == [Keys.Escape]
     assert pressed(("\x1b", "[A")) == [Keys.Up]
     assert pressed(("\x1b", "a"), (0,)) == [Keys.Escape, "a"]

@@ -1,4 +1,4 @@
-"""Pictures of a lesson as text: all of Coach's words are in sight at each size, with the dice they mean."""
+"""Pictures of a lesson as text. Every size shows all of Coach's words, and the dice that they mention."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = [(40, 12), (44, 13), (60, 18), (70, 20), (80, 24), (110, 34), (150, 46),
 
 
 class Steps:
-    """A face that notes the picture of each step, and answers it as Coach asks."""
+    """A face that records the picture of each step, then makes the move that Coach asks for."""
 
     is_interactive = shows_board = True
 
@@ -54,12 +54,12 @@ def steps(size: tuple[int, int], theme: Theme = Theme()) -> Steps:  # noqa: B008
 
 
 def bubble(shown: str) -> str:
-    """Return what stands after the bar."""
+    """Return the text to the right of the vertical bar: Coach's words."""
     return " ".join(part for row in shown.split("\n") if (part := row.partition("▎")[2].strip()))
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_all_of_coachs_words_are_in_sight_at_each_step(size: tuple[int, int]) -> None:
+def test_every_step_shows_all_of_coachs_words(size: tuple[int, int]) -> None:
     face = steps(size)
     assert len(face.shown) == len(LESSONS)
     for number, (shown, lesson) in enumerate(zip(face.shown, LESSONS, strict=True), 1):
@@ -70,7 +70,7 @@ def test_all_of_coachs_words_are_in_sight_at_each_step(size: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_bid_and_the_dice_that_coach_speaks_of_are_in_sight(size: tuple[int, int]) -> None:
+def test_lesson_shows_the_bid_and_dice_that_coach_mentions(size: tuple[int, int]) -> None:
     _, raised, called, *_ = steps(size).shown
     assert "two fours" in raised.replace(bubble(raised), "")
     assert "four fours" in called
@@ -78,7 +78,7 @@ def test_the_bid_and_the_dice_that_coach_speaks_of_are_in_sight(size: tuple[int,
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(40, 12), (80, 24), (120, 40)])
-def test_the_keys_that_coach_names_are_in_the_key_bar(columns: int, rows: int) -> None:
+def test_key_bar_shows_the_keys_that_coach_names(columns: int, rows: int) -> None:
     face = steps((columns, rows))
     for shown, bar in zip(face.shown, face.bars, strict=True):
         key, text = bar[0]

@@ -1,4 +1,4 @@
-"""Where the arrow keys lead: always to a move that can be made, and with enough of them to any bid there is."""
+"""The arrow keys lead only to legal moves, and can reach every legal bid."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def asked(rules: str, *moves: str) -> View:
     st.sampled_from([(), ("1x2",), ("2x3",), ("3x6",), ("3x3", "5x3"), ("14x6",)]),
     st.lists(st.sampled_from(STEPS), min_size=1, max_size=12),
 )
-def test_every_step_comes_to_a_bid_that_can_be_made(rules: str, moves: tuple[str, ...], steps: list[Step]) -> None:
+def test_arrow_keys_always_lead_to_a_legal_bid(rules: str, moves: tuple[str, ...], steps: list[Step]) -> None:
     turn = asked(rules, *moves)
     at = ""
     for step in steps:
@@ -62,7 +62,7 @@ def test_up_and_down_change_the_number_left_and_right_the_face(
     assert at == bid
 
 
-def test_every_bid_is_reached() -> None:
+def test_arrow_keys_reach_every_legal_bid() -> None:
     turn = asked("classic", "2x3")
     reached: set[str] = set()
     todo = [""]
@@ -76,7 +76,7 @@ def test_every_bid_is_reached() -> None:
     assert reached == {str(move) for move in turn.legal if isinstance(move, Bid)}
 
 
-def test_stakes_grow_and_shrink_and_stay_between_nothing_and_everything() -> None:
+def test_arrow_keys_keep_a_stake_between_0_and_all_coins() -> None:
     state, _ = apply(new_match(PRESETS["motes"], 3), Pledges(("redeemed", "redeemed", "redeemed")))
     turn = view(state, 0, ())
     assert walk(turn, NAMES, "", "up") == "stake 50"
@@ -85,7 +85,7 @@ def test_stakes_grow_and_shrink_and_stay_between_nothing_and_everything() -> Non
     assert walk(turn, NAMES, "stake 990", "up") == "stake 1000"
 
 
-def test_where_no_bid_can_be_made_the_arrows_go_through_the_moves() -> None:
+def test_arrow_keys_cycle_through_the_moves_if_there_is_no_bid() -> None:
     turn = asked("joker", "1x2", "liar")
     moves = offers(turn, NAMES)
     at, seen = "", []

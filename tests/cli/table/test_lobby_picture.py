@@ -1,4 +1,4 @@
-"""Pictures of lobbies and end cards as text: who sits there and how well they are known; who won, and the evening."""
+"""Pictures of lobbies and end cards as text."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def row_of(name: str, shown: str) -> str:
     return next(line for line in shown.split("\n") if f" {name} " in line)
 
 
-def test_the_lobby_of_a_host() -> None:
+def test_lobby_of_a_host() -> None:
     board = hosted()
     board.take(Recognised(board.players[1], True, 0))
     board.take(Recognised(board.players[2], False, 0))
@@ -101,7 +101,7 @@ def test_the_lobby_of_a_host() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", [PICTURES, ASCII])
-def test_the_code_can_be_read_at_every_size(size: tuple[int, int], theme: Theme) -> None:
+def test_lobby_shows_the_code_at_every_size(size: tuple[int, int], theme: Theme) -> None:
     shown = drawn(hosted(), size, theme)
     drawn_large = "▄▀▄" in shown
     assert drawn_large or "372-volume-become" in shown or "3 7 2 - v o l u m e - b e c o m e" in shown
@@ -109,7 +109,7 @@ def test_the_code_can_be_read_at_every_size(size: tuple[int, int], theme: Theme)
     assert "free seat" in shown
 
 
-def test_the_code_gives_way_to_the_long_line_when_it_is_closed() -> None:
+def test_lobby_shows_the_long_line_once_the_code_is_closed() -> None:
     board = hosted()
     board.take(CodeTried(0))
     for size in SIZES:
@@ -133,7 +133,7 @@ def test_the_code_gives_way_to_the_long_line_when_it_is_closed() -> None:
         (lambda ben: [Recognised(ben, True, 2), PeerLost(ben)], "! not answering"),
     ],
 )
-def test_a_badge_says_how_well_a_player_is_known(told, badge: str) -> None:  # type: ignore[no-untyped-def]
+def test_badge_shows_how_well_a_player_is_known(told, badge: str) -> None:  # type: ignore[no-untyped-def]
     board = hosted()
     for event in told(board.players[1]):
         board.take(event)
@@ -141,7 +141,7 @@ def test_a_badge_says_how_well_a_player_is_known(told, badge: str) -> None:  # t
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_an_impostor_is_told_apart_and_a_row_says_what_to_do(size: tuple[int, int]) -> None:
+def test_impostor_is_marked_with_advice_to_compare_keys(size: tuple[int, int]) -> None:
     board = joined()
     board.take(Recognised(board.players[0], False, 0))
     board.take(Unfamiliar(board.players[0], (), (ANOTHER,), (ANOTHER.fingerprint,)))
@@ -150,7 +150,7 @@ def test_an_impostor_is_told_apart_and_a_row_says_what_to_do(size: tuple[int, in
     assert "ompare keys" in shown
 
 
-def test_a_known_key_with_a_new_name_is_explained() -> None:
+def test_known_key_with_a_new_name_is_explained() -> None:
     board = hosted()
     board.take(Unfamiliar(board.players[1], ("Benny\x1b[2J",), ()))
     assert "used to be called Benny\\x1b[2J (same key)" in drawn(board)
@@ -159,20 +159,20 @@ def test_a_known_key_with_a_new_name_is_explained() -> None:
 @pytest.mark.parametrize(
     ("me", "told"), [(2, "You are in. Waiting for one more"), (None, "You are watching. Waiting for one more")]
 )
-def test_a_guest_and_a_spectator_read_for_whom_the_table_waits(me: int | None, told: str) -> None:
+def test_lobby_says_what_a_guest_or_spectator_waits_for(me: int | None, told: str) -> None:
     for size in SIZES:
         shown = drawn(joined(me), size)
         assert told in shown
         assert "372" not in shown
 
 
-def test_a_proposed_match_waits_for_those_who_are_not_back() -> None:
+def test_lobby_names_the_absent_players_of_a_proposed_match() -> None:
     board, players = Board(), people(("Ada", "Ben", "Cleo"))
     board.take(AwaitingPlayers("ab" * 32, "Friday", players, players[1:]))
     assert "The match waits for Ben and Cleo." in drawn(board)
 
 
-def test_pledge_and_purse_stand_below_the_reader_where_the_rules_ask_for_them() -> None:
+def test_lobby_shows_pledge_and_purse_only_if_the_rules_use_them() -> None:
     board = hosted(rules="motes")
     board.pledge, board.purse = "redeemed", "1,000 coins"
     assert "pledged to Redeemed, 1,000 coins" in drawn(board)
@@ -182,7 +182,7 @@ def test_pledge_and_purse_stand_below_the_reader_where_the_rules_ask_for_them() 
     assert "1,000" not in drawn(board)
 
 
-def test_the_qr_code_is_drawn_where_it_fits() -> None:
+def test_qr_code_is_drawn_if_it_fits() -> None:
     board = hosted()
     board.qr = "dark"
     code = qr_code(JOIN_LINE, "dark")
@@ -203,7 +203,7 @@ def test_the_qr_code_is_drawn_where_it_fits() -> None:
     theme=st.sampled_from([PICTURES, ASCII]),
     rules=st.sampled_from(sorted(PRESETS)),
 )
-def test_any_players_fit_in_any_lobby(
+def test_every_lobby_fits_its_window(
     names: list[str], free: int, me: int, columns: int, rows: int, theme: Theme, rules: str
 ) -> None:
     board, players = Board(), people(names, me)
@@ -221,16 +221,16 @@ def test_any_players_fit_in_any_lobby(
 
 
 @pytest.mark.parametrize("columns", range(1, 12))
-def test_a_terminal_of_a_few_columns_spoils_no_lobby(columns: int) -> None:
+def test_lobby_fits_very_narrow_windows(columns: int) -> None:
     board = hosted()
-    board.code = ""  # then the long line is broken
+    board.code = ""  # the long line is drawn in its place, in several rows
     assert all(get_cwidth(row) <= columns for row in drawn(board, (columns, 30)).split("\n"))
 
 
 # After the match
 
 
-def test_the_recap_is_made_once_for_all_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recap_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     made = list[tuple[RecapRow, ...]]()
 
     def make(rounds: tuple[Round, ...], seating: Seating) -> tuple[RecapRow, ...]:
@@ -244,7 +244,7 @@ def test_the_recap_is_made_once_for_all_pictures(monkeypatch: pytest.MonkeyPatch
     assert "Worst call" in shown.pop()
     board.seating = Seating()
     drawn(board)
-    assert len(made) == 1  # without names there is none
+    assert len(made) == 1  # without names there is no recap to make
 
 
 def finished(rules: str = "classic", names: tuple[str, ...] = ("Ada", "Ben", "Cleo", "Dan"), seed: int = 1) -> Board:
@@ -252,7 +252,7 @@ def finished(rules: str = "classic", names: tuple[str, ...] = ("Ada", "Ben", "Cl
     return board
 
 
-def test_the_end_card() -> None:
+def test_end_card() -> None:
     sample = Sample(CLASSIC.with_options({"dice": "1"}), ("Ada", "Ben"))
     sample.roll()
     sample.play("1x3", "2x3", "liar")
@@ -280,7 +280,7 @@ def test_the_end_card() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_an_end_card_says_who_won_and_where_the_transcript_is(size: tuple[int, int]) -> None:
+def test_end_card_shows_the_winner_and_the_transcript(size: tuple[int, int]) -> None:
     board = finished()
     shown = drawn(board, size, ASCII)
     assert board.over is not None
@@ -291,7 +291,7 @@ def test_an_end_card_says_who_won_and_where_the_transcript_is(size: tuple[int, i
             assert title in shown
 
 
-def test_a_long_path_hides_no_place_and_no_score_in_a_small_window() -> None:
+def test_long_path_hides_neither_places_nor_score() -> None:
     board = finished()
     assert board.over is not None
     folder = Path("/home/somebody/.local/share/p2pdice/matches")
@@ -303,8 +303,8 @@ def test_a_long_path_hides_no_place_and_no_score_in_a_small_window() -> None:
     assert "/home/somebody" in drawn(board, (80, 24))
 
 
-def test_an_end_card_says_whose_bot_has_won() -> None:
-    """A friend may have the name of a bot without its mark, even if only the bot is at this table."""
+def test_end_card_says_whose_bot_won() -> None:
+    """Without the mark, the bot's name could be taken for a friend's."""
     names = ("Ada", "Cleo (Ada's bot)", "Ben (bot)")
     board = finished(names=names)
     assert board.over is not None
@@ -316,7 +316,7 @@ def test_an_end_card_says_whose_bot_has_won() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-def test_no_name_is_cut_beside_free_space(size: tuple[int, int]) -> None:
+def test_names_are_not_cut_if_there_is_room(size: tuple[int, int]) -> None:
     names = ("Ada", "Ben (Ada's bot)", "Cleo (Ada's bot)")
     shown = drawn(hosted(names), size)
     board = finished(names=names)
@@ -327,14 +327,14 @@ def test_no_name_is_cut_beside_free_space(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_reader_is_marked_at_every_place_of_an_end_card(size: tuple[int, int]) -> None:
+def test_end_card_marks_the_reader_even_in_last_place(size: tuple[int, int]) -> None:
     board = finished(names=("Ada", "Ben", "Cleo", "Dan", "Eve"))
     assert board.over is not None
     board.over = replace(board.over, places=((1,), (2,), (3,), (4,), (0,)))
     assert "5. Ada (you)" in " ".join(drawn(board, size).split())
 
 
-def test_rules_with_stakes_have_the_name_that_the_history_gives_them() -> None:
+def test_title_names_rules_with_stakes() -> None:
     staked = hosted()
     staked.ruleset = CLASSIC.with_options({"stakes": "yes"})
     assert "Friday   classic with stakes   lobby" in drawn(staked)
@@ -342,14 +342,14 @@ def test_rules_with_stakes_have_the_name_that_the_history_gives_them() -> None:
     assert "Friday   house rules   lobby" in drawn(staked)
 
 
-def test_everybody_has_a_place_on_an_end_card() -> None:
+def test_end_card_lists_all_ten_players() -> None:
     names = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ines", "Jo")
     shown = drawn(finished(names=names))
     for name in names:
         assert name in shown
 
 
-def test_stakes_and_the_twin_soul_are_told_at_the_end() -> None:
+def test_end_card_shows_coins_and_the_twin_soul() -> None:
     board = finished("motes")
     shown = drawn(board, (120, 40))
     assert board.state is not None
@@ -359,7 +359,7 @@ def test_stakes_and_the_twin_soul_are_told_at_the_end() -> None:
     assert "coins" in shown
 
 
-def test_a_recap_of_long_names_is_wrapped_on_the_narrowest_terminal() -> None:
+def test_recap_of_long_names_fits_very_narrow_windows() -> None:
     board = finished(names=("Cleo", "\x1b" * 20, "\x1b五" * 10))
     for columns in (20, 24, 30):
         assert all(get_cwidth(row) <= columns for row in drawn(board, (columns, 30)).split("\n"))
@@ -373,7 +373,7 @@ def test_a_recap_of_long_names_is_wrapped_on_the_narrowest_terminal() -> None:
     columns=st.integers(40, 200),
     rows=st.integers(12, 50),
 )
-def test_any_end_fits(rules: str, names: list[str], seed: int, columns: int, rows: int) -> None:
+def test_every_end_card_fits_its_window(rules: str, names: list[str], seed: int, columns: int, rows: int) -> None:
     shown = drawn(
         finished(rules, tuple(names), seed), (columns, rows), scene=Scene(score="A 1", talk=[Talk(0, "A", "x")])
     )
@@ -385,7 +385,7 @@ FIRST = "First game? rules reads them here, learn plays a 60-second round meanwh
 
 
 @pytest.mark.parametrize("is_host", [True, False])
-def test_a_new_home_is_offered_the_lesson_in_its_lobby_until_it_has_played(*, is_host: bool) -> None:
+def test_lobby_offers_the_lesson_until_the_first_match(*, is_host: bool) -> None:
     board = hosted() if is_host else joined()
     assert "First game?" not in drawn(board)
     board.is_new_home = True
@@ -398,7 +398,7 @@ def test_a_new_home_is_offered_the_lesson_in_its_lobby_until_it_has_played(*, is
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_claim_is_explained_where_the_match_was(size: tuple[int, int]) -> None:
+def test_claimed_match_is_explained_at_every_size(size: tuple[int, int]) -> None:
     sample = Sample(CLASSIC, ("Ada", "Ben"))
     board, (_, ben) = sample.board, sample.players
     sample.roll()
@@ -412,7 +412,7 @@ def test_a_claim_is_explained_where_the_match_was(size: tuple[int, int]) -> None
     assert board.state is None, "the table is free"
 
 
-def test_an_end_card_says_how_long_it_took_and_why_somebody_left_early() -> None:
+def test_end_card_shows_the_duration_and_why_players_left_early() -> None:
     board = finished()
     state, over = board.begun, board.over
     assert over is not None
@@ -428,20 +428,20 @@ def test_an_end_card_says_how_long_it_took_and_why_somebody_left_early() -> None
 
 
 @pytest.mark.parametrize("size", SIZES[2:])
-def test_the_talk_of_a_lobby_has_one_heading(size: tuple[int, int]) -> None:
+def test_talk_in_the_lobby_has_one_heading(size: tuple[int, int]) -> None:
     shown = drawn(hosted(), size, scene=Scene(talk=[Talk(2, "Cleo", "found it")]))
     assert shown.count("── talk") == 1
     assert "Cleo: found it" in shown
 
 
 @pytest.mark.parametrize("size", [(40, 12), (60, 18), (80, 24), (120, 40)])
-def test_the_newest_talk_is_in_sight_on_an_end_card(size: tuple[int, int]) -> None:
+def test_end_card_shows_the_newest_talk(size: tuple[int, int]) -> None:
     said = [Talk(None, "", "Ada, the host, left. Type again host to open the table yourself.")]
     assert "Ada, the host, left. Type" in " ".join(drawn(finished(), size, scene=Scene(talk=said)).split())
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
-def test_a_long_evening_is_told_in_full(size: tuple[int, int]) -> None:
+def test_end_card_does_not_cut_a_long_score(size: tuple[int, int]) -> None:
     score = ", ".join(f"{name} (bot) 1" for name in ("Ada", "Ben", "Cleo", "Dan", "Eve"))
     shown = drawn(finished("classic", ("Ada", "Ben"), 1), size, scene=Scene(score=score, minutes=12))
     assert "Eve (bot) 1." in " ".join(shown.split())

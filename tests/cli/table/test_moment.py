@@ -1,4 +1,4 @@
-"""What is on the table never runs ahead of what is told, and in the end is what the engine says."""
+"""The band, the talk, the keys and the title at each moment of a match."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +17,6 @@ from cli.table.felt import truth
 from cli.table.moment import MOST_KEYS, band, round_line, talk, tell, title, useful_keys
 from cli.table.pace import beats
 from cli.table.picture import picture
-from cli.table.player_table import PlayerTable
 from cli.table.scene import Band, Scene, Talk
 from cli.table.theme import Theme
 from cli.text.narrate import narrate
@@ -46,15 +45,15 @@ from protocol.events import (
     TableWatched,
     Unfamiliar,
 )
-from tests.cli.table.boards import JOIN_LINE, Sample, people, told
+from tests.cli.table.boards import Sample, people, told
 from tests.p2pdice.scripted import play, reach, table
 
 if TYPE_CHECKING:
-    from protocol.node.node import Node
+    pass
 
 
 def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[str, str]]:
-    """Return what is shown of these events, one thing after the other: its type, and the picture at that moment."""
+    """Return the type of each beat, and the picture after it. A beat is an event, or the opening of one cup."""
     board = Board()
     board.take(MatchStarted("ab" * 32, state.ruleset, people(["Ada", "Ben", "Cleo"], None), None, state))
     pictures = []
@@ -67,7 +66,7 @@ def shown(state: State, events: tuple[Event, ...], after: State) -> list[tuple[s
     return pictures
 
 
-def test_nobody_is_asked_for_a_die_before_the_verdict_is_told() -> None:
+def test_turn_to_discard_appears_only_with_the_verdict() -> None:
     called = play(reach(table(3), "bidding"), "9x2", "liar")
     after, events = apply(called, Hands(((3,) * 5,) * 3))
     assert (after.phase, after.turn) == ("discard", 0)
@@ -79,7 +78,7 @@ def test_nobody_is_asked_for_a_die_before_the_verdict_is_told() -> None:
     ]
 
 
-def test_a_window_opens_when_it_is_told() -> None:
+def test_window_opens_only_with_its_event() -> None:
     losing = reach(table(3, "grey@1"), "discard")
     lost = parse_move(f"lose red@{losing.turn}")
     after, events = apply(losing, Play(losing.turn, lost))
@@ -116,16 +115,16 @@ def says(made: Sample, typed: str = "", *, with_odds: bool = False) -> Band:
         (["1x2", "2x2", "2x3"], "3x3", "Your turn: raise Cleo's two threes, or call it.", "seat0"),
     ],
 )
-def test_the_band_asks_for_a_move(moves: list[str], typed: str, text: str, tone: str) -> None:
+def test_band_asks_for_a_move(moves: list[str], typed: str, text: str, tone: str) -> None:
     assert says(sample(*moves), typed) == Band(text, tone)
 
 
-def test_the_band_has_the_colour_of_whoever_is_on_turn() -> None:
+def test_band_has_the_colour_of_the_player_on_turn() -> None:
     assert says(sample("1x2")).tone == "seat1"
     assert says(sample("1x2", "2x2")).tone == "seat2"
 
 
-def test_the_band_says_when_the_readers_time_is_up() -> None:
+def test_band_says_that_the_readers_time_is_up() -> None:
     made = sample("1x2", "2x2", "2x3")
     told = band(made.board, "", with_odds=False, is_behind=False, is_late=True)
     assert told == Band("Your time is up: the others can go on without you.", "waiting")
@@ -142,7 +141,7 @@ def test_the_band_says_when_the_readers_time_is_up() -> None:
         ("9x3", ((3, 6, 6, 6, 6), (2, 2, 2, 2, 3), None), "Two so far. Cleo's cup stays down."),
     ],
 )
-def test_it_is_down_to_the_last_cup_only_if_that_decides(bid: str, hands: tuple[Hand | None, ...], text: str) -> None:
+def test_band_says_whether_the_last_cup_decides(bid: str, hands: tuple[Hand | None, ...], text: str) -> None:
     made = sample("1x3", "2x3", bid, "liar")
     made.open(*hands, beats_shown=3)
     assert says(made).text == text
@@ -155,9 +154,7 @@ def test_it_is_down_to_the_last_cup_only_if_that_decides(bid: str, hands: tuple[
         (((3, 3), (2, 3), (4, 4)), "Cleo was right; you were wrong. You lose a die", "wrong", "call"),
     ],
 )
-def test_the_band_of_a_verdict_says_who_was_right_and_what_it_costs(
-    hands: tuple[Hand, ...], text: str, tone: str, odds: str
-) -> None:
+def test_band_shows_the_verdict_and_the_loss(hands: tuple[Hand, ...], text: str, tone: str, odds: str) -> None:
     made = sample("1x3", "2x3", "3x3", "liar")
     made.open(*(hand + (6,) * 3 for hand in hands))
     told = says(made, with_odds=True)
@@ -166,23 +163,31 @@ def test_the_band_of_a_verdict_says_who_was_right_and_what_it_costs(
     assert says(made).right == ""
 
 
-def test_a_right_call_of_exact_catches_nobody() -> None:
+def test_right_call_of_exact_is_not_worded_as_catching_the_bidder() -> None:
     made = sample("1x3", "2x3", "3x3", "exact", rules="spot-on")
     made.open((3,) + (6,) * 4, (2,) * 4 + (3,), (3,) + (4,) * 4)
     assert says(made).text.startswith("You were right. ")
 
 
-@pytest.mark.parametrize(("winners", "name"), [((1,), "Ben wins"), ((1, 2), "Ben and Cleo win")])
-def test_several_winners_win(winners: tuple[int, ...], name: str) -> None:
+@pytest.mark.parametrize(
+    ("winners", "result", "heading", "tone"),
+    [
+        ((0,), "You win", "Ada wins", "right"),
+        ((1,), "Ben wins", "Ben wins", "quiet"),
+        ((1, 2), "Ben and Cleo win", "Ben and Cleo win", "quiet"),
+        ((0, 1), "Ada and Ben win", "Ada and Ben win", "quiet"),
+    ],
+)
+def test_band_and_title_name_all_winners(winners: tuple[int, ...], result: str, heading: str, tone: str) -> None:
     made = sample("1x2")
     rest = tuple((seat,) for seat in range(3) if seat not in winners)
     made.board.take(MatchResult("ab" * 32, (winners, *rest), made.players, Path("x"), confirmed=True))
-    assert says(made).text == f"{name}. Again?"
-    assert title(made.board) == f"{name} - Friday"
+    assert says(made) == Band(f"{result}. Again?", tone)
+    assert title(made.board) == f"{heading} - Friday"
 
 
 @pytest.mark.parametrize(("bid", "truth_"), [("5x4", "false: there are none"), ("1x2", "true: there is one")])
-def test_whoever_sees_all_dice_is_told_whether_a_bid_is_true(bid: str, truth_: str) -> None:
+def test_spectator_who_sees_all_dice_reads_whether_a_bid_is_true(bid: str, truth_: str) -> None:
     made = Sample(PRESETS["classic"], me=None)
     made.roll()
     made.play(bid)
@@ -217,14 +222,14 @@ def test_whoever_sees_all_dice_is_told_whether_a_bid_is_true(bid: str, truth_: s
         ),
     ],
 )
-def test_a_round_that_is_over_is_one_line(moves: list[str], hands: tuple[Hand, ...], line: str) -> None:
+def test_finished_round_is_summarized_in_one_line(moves: list[str], hands: tuple[Hand, ...], line: str) -> None:
     made = sample(*moves)
     made.open(*hands)
     assert round_line(made.board.rounds[-1], made.board) == line
 
 
-def test_the_talk_says_nothing_that_the_table_shows() -> None:
-    """Only the round that is over has a line, and only when the next one begins."""
+def test_talk_has_only_a_summary_of_each_finished_round() -> None:
+    """The summary appears when the next round begins. Everything else is on the table."""
     made = sample("1x3", "2x3", "3x3", "liar")
     state, events = apply(made.state, Hands(((3,) * 5, (2,) * 5, (4,) * 5)))
     said = []
@@ -240,7 +245,7 @@ def test_the_talk_says_nothing_that_the_table_shows() -> None:
     assert [each.text[:8] for each in said] == ["Round 1:"]
 
 
-def test_a_player_who_is_out_reads_that_the_others_can_go_on() -> None:
+def test_player_without_a_vote_reads_that_the_others_can_go_on() -> None:
     made = sample("1x2")
     overdue = Overdue((made.players[1],), 27)
     assert [*tell(overdue, made.board)] == ["Waiting for Ben. You can go on without Ben in 0:27."]
@@ -250,14 +255,14 @@ def test_a_player_who_is_out_reads_that_the_others_can_go_on() -> None:
     assert [*tell(overdue, made.board)] == ["Waiting for Ben. The others can go on without Ben in 0:27."]
 
 
-def test_the_talk_ends_with_the_last_round_because_the_card_shows_the_coins() -> None:
+def test_talk_does_not_repeat_the_coins_of_the_end_card() -> None:
     made = Sample(PRESETS["classic"].with_options({"stakes": "yes"}), ("Ada", "Ben"))
     for event in (StakesPaid((0, 100), (-50, 50), (0, 0)), TicketsEarned("cursed", (1,))):
         assert [*talk(Happened(event, made.state), made.board, ["a sentence"])] == []
 
 
-def test_only_ones_own_call_is_weighed_and_by_ones_own_dice() -> None:
-    """The reader holds two threes of 15 dice, with a wild one: 1 - P(at least 5 of 10 at 1/3)."""
+def test_band_shows_only_the_odds_of_the_readers_own_call() -> None:
+    """The reader has a wild one and two threes, so eight threes need five more among ten dice, at 1/3 each."""
     mine = sample("1x3", "2x3", "8x3", "liar")
     mine.open((1, 3, 3, 6, 6), (2,) * 5, (4,) * 5)
     false = sum(comb(10, hits) * 2 ** (10 - hits) for hits in range(5)) / 3**10
@@ -269,26 +274,14 @@ def test_only_ones_own_call_is_weighed_and_by_ones_own_dice() -> None:
     assert says(others, with_odds=True).right == ""
 
 
-@pytest.mark.parametrize(
-    ("first", "text", "tone"),
-    [((0,), "You win. Again?", "right"), ((1,), "Ben wins. Again?", "quiet"), ((0, 1), "Ada and Ben win", "quiet")],
-)
-def test_a_victory_that_is_shared_is_not_called_ones_own(first: tuple[int, ...], text: str, tone: str) -> None:
-    made = sample()
-    rest = tuple((seat,) for seat in range(3) if seat not in first)
-    made.board.take(MatchResult("ab" * 32, (first, *rest), made.players, Path("x"), confirmed=True))
-    told = says(made)
-    assert (told.text.startswith(text), told.tone) == (True, tone)
-
-
-def test_what_is_said_writes_to_no_terminal() -> None:
+def test_talk_escapes_control_characters() -> None:
     made = sample()
     (said,) = talk(Said(made.players[1], "\x1b[2Jhi\u202e"), made.board, ())
     assert said == Talk(1, "Ben", "\\x1b[2Jhi\\u202e")
     assert "\x1b" not in picture(made.board, Scene(talk=[said]), 80, 24, Theme()).text()
 
 
-def test_a_spectator_speaks_in_the_colour_of_no_player() -> None:
+def test_spectators_have_no_players_colour_in_the_talk() -> None:
     made = sample("1x2")
     heard = [Said(who, "hi") for who in (made.players[0], PlayerInfo("a spectator", "9999-KVHF"))]
     said = [entry for event in heard for entry in talk(event, made.board, ())]
@@ -296,7 +289,7 @@ def test_a_spectator_speaks_in_the_colour_of_no_player() -> None:
     assert narrate(heard[1], made.board.seating) == "A spectator says: hi"
 
 
-def test_a_guest_has_the_customs_of_the_table_it_sits_at_now() -> None:
+def test_joining_another_table_replaces_the_odds_setting() -> None:
     board = Board()
     for odds in (1, 0):
         board.take(TableJoined("Friday", people(["Ada"])[0], PRESETS["classic"], 4, odds=odds))
@@ -305,8 +298,8 @@ def test_a_guest_has_the_customs_of_the_table_it_sits_at_now() -> None:
 
 
 @pytest.mark.parametrize("me", [0, None])
-def test_the_band_waits_only_for_an_absent_player_who_is_on_turn(me: int | None) -> None:
-    """Ben is lost on his turn, then put out: Cleo, who is here, is awaited after that, and not Ben."""
+def test_band_no_longer_waits_for_a_player_who_was_voted_out(me: int | None) -> None:
+    """Ben's connection is lost on his turn. After the vote, it is Cleo's turn."""
     made = Sample(PRESETS["classic"], me=me)
     made.roll()
     made.play("1x2")
@@ -328,7 +321,7 @@ def test_the_band_waits_only_for_an_absent_player_who_is_on_turn(me: int | None)
         ([1, 2], [], [1, 2], "Ben and Cleo are back"),
     ],
 )
-def test_who_concedes_is_told_what_comes_first(
+def test_conceding_player_reads_what_must_happen_first(
     before: list[int], moves: list[str], awaited: list[int], when: str
 ) -> None:
     made = sample(*moves)
@@ -340,7 +333,7 @@ def test_who_concedes_is_told_what_comes_first(
     assert [*tell(replace(event, next_round=True), made.board)] == [voted]
 
 
-def test_a_spectator_is_not_told_to_resume() -> None:
+def test_spectator_is_not_told_to_resume() -> None:
     made = Sample(PRESETS["classic"], me=None)
     event = Suspended(made.players[1:2])
     made.board.take(event)
@@ -348,15 +341,15 @@ def test_a_spectator_is_not_told_to_resume() -> None:
     assert ([*tell(event, made.board)], says(made).text) == ([said], said)
 
 
-def test_the_reader_who_is_on_turn_is_not_choosing_in_the_third_person() -> None:
+def test_reader_on_turn_is_addressed_as_you() -> None:
     made = sample()
-    made.board.turn = None  # back after a kill, the others away: the program does not ask yet
+    made.board.turn = None  # restarted while the others are away: the program does not ask yet
     shown = picture(made.board, Scene(), 150, 46, Theme()).text()
     (row,) = (row for row in shown.split("\n") if "choosing" in row)
     assert row.split()[-4:-1] == ["you", "are", "choosing"]
 
 
-def test_a_claimed_match_is_over_for_its_claimant() -> None:
+def test_claim_clears_the_match_from_the_board() -> None:
     made = sample("1x2", "2x2", "2x3")
     assert made.board.match
     assert made.board.turn is not None
@@ -367,7 +360,7 @@ def test_a_claimed_match_is_over_for_its_claimant() -> None:
 
 
 @pytest.mark.parametrize("rules", PRESETS)
-def test_the_key_bar_has_at_most_eight_entries_and_help_at_the_end(rules: str) -> None:
+def test_key_bar_has_at_most_eight_entries_and_ends_with_help(rules: str) -> None:
     made = sample(rules=rules) if not PRESETS[rules].motes else Sample(PRESETS[rules])
     every = ("say", "quit", "again", "rules", "players", "trust", "remove", "learn", "link", "code", "qr")
     for hosts, is_behind, typed in product((True, False), (True, False), ("", "1x2", "liar", "exact")):
@@ -384,34 +377,35 @@ def bar(made: Sample, typed: str = "", *, hosts: bool = True, words: Sequence[st
     return [key for key, _ in shown]
 
 
-def test_the_key_bar_fits_the_moment() -> None:
+def test_key_bar_of_a_bid_and_of_a_verdict() -> None:
     made = sample("1x2", "2x2", "2x3")
     assert bar(made, "3x3") == ["Enter", "!", "←→↑↓", "?"]
     asked = made.board.turn
     made.play("liar")
     made.open(*[(4,) * 5] * 3)
-    made.board.turn = asked  # with powers, a turn goes on after its verdict
+    made.board.turn = asked  # with powers, a turn continues after its verdict
     assert bar(made) == ["say", "?"]
 
 
-def test_in_the_lobby_only_the_host_can_remove_and_nobody_starts_twice() -> None:
+def test_key_bar_of_the_lobby_depends_on_who_hosts() -> None:
     made = Sample(PRESETS["classic"])
     made.board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
     made.board.state, made.board.match = None, ""
-    words = ("start", "trust", "remove", "say", "rules", "learn", "quit")  # one more than there is room for
+    words = ("start", "trust", "remove", "say", "rules", "learn", "quit")  # one more than fits
     assert bar(made, words=words)[:2] == ["Enter", "↑↓"]
     assert "remove" in bar(made, words=words)
     assert "remove" not in bar(made, hosts=False, words=words)
-    made.board.match = "ab" * 32  # everybody signs in
+    assert "trust" in bar(made, hosts=False, words=words)
+    made.board.match = "ab" * 32  # the match was proposed, and players are signing it
     assert "Enter" not in bar(made, words=words)
 
 
-def test_a_word_that_the_table_does_not_have_is_not_in_the_key_bar() -> None:
+def test_key_bar_omits_words_that_the_table_does_not_have() -> None:
     shown = useful_keys(sample("1x2").board, "", (), ("quit",), with_odds=True, is_behind=False)
     assert [key for key, _ in shown] == ["%", "PgUp", "quit", "?"]
 
 
-def test_the_title_of_the_window_says_whose_turn_it_is() -> None:
+def test_window_title_says_whose_turn_it_is() -> None:
     assert title(sample().board) == "▶ Your turn - Friday"
     assert title(sample("1x2").board).endswith(" - Friday")
     assert title(sample("1x2").board).startswith("Ben is ")
@@ -422,44 +416,20 @@ def test_the_title_of_the_window_says_whose_turn_it_is() -> None:
     assert title(board) == "Fri\\x1bday: 1 of 4"
 
 
-@pytest.mark.parametrize("hosts", [True, False])
-def test_only_a_host_is_told_to_remove_somebody_before_the_match(hosts: bool) -> None:
-    board = Board()
-    board.take(TableOpened("Friday", "x", (), True, seats=4, ruleset=PRESETS["classic"]))
-    board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
-    board.hosts = hosts
-    shown = useful_keys(board, "", (), ("trust", "remove", "quit"), with_odds=True, is_behind=False)
-    assert (("remove", "") in shown) is hosts
-    assert ("trust", "") in shown
-
-
-@pytest.mark.parametrize(("custom", "shown"), [(0, False), (1, True), (2, False)])
-def test_a_host_among_people_is_shown_odds_as_the_table_has_them(custom: int, shown: bool) -> None:
-    table = PlayerTable(cast("Node", None))
-    table.board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=2, ruleset=PRESETS["classic"], odds=custom))
-    table.board.take(LobbyChanged(people(("Ada", "Ben")), 2))
-    assert table.gives_odds is shown
-
-
-def test_a_bot_has_its_plain_name_in_sentences_unless_somebody_else_has_it() -> None:
+def test_sentences_omit_the_mark_of_a_bot_unless_its_name_is_ambiguous() -> None:
     two = sample("1x2", names=("Ada", "Ben (bot)"))
     assert says(two).text == "Ben is choosing."
     two.play("2x2")
     assert says(two).text == "Your turn: raise Ben's two twos, or call it."
     forged = sample("1x2", names=("Ada", "Ben (bot)", "Ben"))
     assert says(forged).text == "Ben (bot) is choosing."
-    assert says(sample("1x2", names=("Ada", "You (bot)"))).text == "You (bot) is choosing.", "the reader is you"
-
-
-def test_the_plate_of_a_bot_says_that_it_is_one() -> None:
-    shown = picture(sample("1x2", names=("Ada", "Ben (bot)")).board, Scene(), 80, 24, Theme()).text()
-    assert any("Ben" in row and "bot" in row for row in shown.split("\n")[:3])
+    assert says(sample("1x2", names=("Ada", "You (bot)"))).text == "You (bot) is choosing.", "not the reader"
 
 
 BEN_TOO = PlayerInfo("Ben", "9999-KVHF")
 
 
-def test_a_name_that_does_not_fit_its_key_stays_in_the_band_until_it_is_heeded_or_trusted() -> None:
+def test_band_warns_of_a_false_friend_until_dismissed_or_trusted() -> None:
     warning = Band("Not the Ben you know: compare keys before you play.", "waiting")
     for settles in ("nobody", "heeded", "trusted"):
         board = Board()
@@ -476,7 +446,7 @@ def test_a_name_that_does_not_fit_its_key_stays_in_the_band_until_it_is_heeded_o
         assert (now == warning) == (settles == "nobody")
 
 
-def test_a_proven_breach_makes_the_band_red_and_hides_no_question() -> None:
+def test_band_reports_proven_misconduct_but_never_hides_a_question() -> None:
     made = sample("1x2")
     made.board.take(Misbehaved(made.players[2], 7, "two bids in one turn"))
     assert says(made) == Band("Cleo's program broke the rules, and its own signature proves it.", "wrong")
@@ -484,7 +454,7 @@ def test_a_proven_breach_makes_the_band_red_and_hides_no_question() -> None:
     assert says(made).text.startswith("Your turn: ")
 
 
-def test_a_claim_leaves_the_table_free() -> None:
+def test_band_title_and_keys_after_a_claim() -> None:
     made = sample("1x2", names=("Ada", "Ben"))
     made.board.take(Claimed("ab" * 32, made.players, made.players[1:], 372, Path("friday.p2pdice")))
     assert says(made).text == "Claimed, not confirmed. This table is free again."
@@ -493,7 +463,7 @@ def test_a_claim_leaves_the_table_free() -> None:
     assert [key for key, _ in bar] == ["again", "quit", "?"]
 
 
-def test_the_end_of_a_match_asks_no_more_once_the_reader_waits_for_the_next() -> None:
+def test_band_stops_asking_for_another_match_once_the_reader_waits() -> None:
     made = sample("1x2", names=("Ada", "Ben"))
     made.board.take(MatchResult("ab" * 32, ((1,), (0,)), made.players, Path("friday.p2pdice")))
     assert says(made).text == "Ben wins. Again?"
@@ -505,7 +475,7 @@ def test_the_end_of_a_match_asks_no_more_once_the_reader_waits_for_the_next() ->
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80])
-def test_both_answers_to_again_are_among_the_keys_at_each_width(columns: int) -> None:
+def test_keys_after_a_match_include_again_and_quit_at_every_width(columns: int) -> None:
     made = sample("1x2", names=("Ada", "Ben"))
     made.board.take(MatchResult("ab" * 32, ((1,), (0,)), made.players, Path("friday.p2pdice")))
     words = ("say", "quit", "again", "rules", "players")
@@ -514,7 +484,7 @@ def test_both_answers_to_again_are_among_the_keys_at_each_width(columns: int) ->
     assert re.search(r"^ *again +quit ", drawn, re.MULTILINE), drawn
 
 
-def test_a_stake_that_is_sealed_is_seen_on_the_plate() -> None:
+def test_card_of_a_player_shows_a_sealed_stake() -> None:
     made = Sample(PRESETS["motes"], ("Ada", "Ben", "Cleo"))
     made._apply(Pledges(("redeemed",) * 3))
     assert made.state.awaits is Expect.STAKES
@@ -526,7 +496,7 @@ def test_a_stake_that_is_sealed_is_seen_on_the_plate() -> None:
 
 @pytest.mark.parametrize("chat", [0, 1])
 @pytest.mark.parametrize("moves", [("5x5",), ("5x5", "liar")])
-def test_a_spectator_is_offered_talk_where_the_table_lets_spectators_talk(moves: tuple[str, ...], chat: int) -> None:
+def test_key_bar_offers_talk_to_spectators_only_if_the_table_allows_it(moves: tuple[str, ...], chat: int) -> None:
     made = Sample(PRESETS["classic"], me=None)
     watched = made.board
     players, state = watched.players, watched.begun
@@ -541,7 +511,7 @@ def test_a_spectator_is_offered_talk_where_the_table_lets_spectators_talk(moves:
     assert (("say", "talk") in bar) == bool(chat)
 
 
-def test_a_narrow_band_cuts_no_sentence_that_is_not_the_first() -> None:
+def test_narrow_band_shows_the_first_sentence_whole() -> None:
     said = Band("The match waits for Ben. Wait, or leave and resume another day.")
     shown = picture(sample("1x2").board, Scene(band=said), 40, 12, Theme("none")).text()
     assert "The match waits for Ben. …" in shown.replace("...", "…")

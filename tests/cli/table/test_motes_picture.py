@@ -58,8 +58,8 @@ def at_night() -> Board:
     raise AssertionError("no bidding")
 
 
-def test_the_last_of_many_moves_is_reached_in_the_smallest_window() -> None:
-    """The arrows walk the list there, also past a verdict; it says how many moves follow."""
+def test_smallest_window_can_scroll_to_every_move() -> None:
+    """The list also shows how many moves follow below."""
     lists = set()
     for board in match_of(PRESETS["motes"], NAMES, 0, Random(7)):
         if board.turn is None or is_stake(board.turn.view) or Bid in map(type, board.turn.view.legal):
@@ -76,7 +76,7 @@ def test_the_last_of_many_moves_is_reached_in_the_smallest_window() -> None:
     assert {"discard", "night"} <= lists
 
 
-def test_a_night_on_a_usual_terminal() -> None:
+def test_night_at_80_columns() -> None:
     shown = drawn(at_night()).split("\n")
     assert shown[6].strip() == "○ sunset ─ ● night ─ ○ bidding ─ ○ sunrise"
     assert shown[8] == "   ON THE STACK                             GRAVEYARD  who lost which dice"
@@ -86,12 +86,12 @@ def test_a_night_on_a_usual_terminal() -> None:
         assert needed in graveyard
 
 
-def test_a_night_in_ascii_marks_the_part_of_the_turn_with_brackets() -> None:
+def test_ascii_marks_the_current_window_with_brackets() -> None:
     assert "sunset - [night] - bidding - sunrise" in drawn(at_night(), theme=ASCII)
 
 
-def test_after_the_verdict_ones_own_cup_is_what_is_left() -> None:
-    """The turn goes on at sunrise, while the hand of the showdown is no more."""
+def test_dice_of_the_showdown_are_not_shown_at_sunrise() -> None:
+    """The turn continues at sunrise, but the dice of the showdown no longer exist."""
     boards = match_of(PRESETS["motes"], NAMES, 0, Random(3))
     board = next(
         each
@@ -118,7 +118,7 @@ def test_pledge_and_stake_leave_room_for_the_names_of_bots(size: tuple[int, int]
     assert re.search(r"■ Cleo.* [0-9,]+c", shown)
 
 
-def test_a_wide_table_has_a_row_for_each_player_in_the_graveyard() -> None:
+def test_wide_graveyard_has_a_row_for_each_player() -> None:
     shown = drawn(at_night(), (120, 40))
     for row in (r"● you  +Light, Blue \(yours to play\)", r"▲ Ben  +Dark", r"■ Cleo +Dan's Red"):
         assert re.search(row, shown)
@@ -126,13 +126,13 @@ def test_a_wide_table_has_a_row_for_each_player_in_the_graveyard() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_stack_is_in_sight_at_every_size(size: tuple[int, int]) -> None:
+def test_stack_is_shown_at_every_size(size: tuple[int, int]) -> None:
     told = " ".join(drawn(at_night(), size).replace("│", " ").split())
     assert "Cleo plays Dark to destroy" in told
     assert "your Light" in told
 
 
-def test_in_the_bidding_the_graveyard_is_below_the_bid() -> None:
+def test_graveyard_is_below_the_bid_during_bidding() -> None:
     board = at_night()
     assert board.state is not None
     assert board.state.motes is not None
@@ -149,7 +149,7 @@ def test_in_the_bidding_the_graveyard_is_below_the_bid() -> None:
     [(50, r"and a bonus of 2\."), (0, r"Lose: nothing\."), (1000, r"(a bonus of 1,000|and 1,000 more)\.")],
 )
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-def test_the_stake_in_the_line_is_drawn_with_what_it_wins_and_loses(bet: int, told: str, size: tuple[int, int]) -> None:
+def test_felt_shows_what_the_typed_stake_wins_and_loses(bet: int, told: str, size: tuple[int, int]) -> None:
     board = next(each for each in match_of(PRESETS["motes"], NAMES, 0, Random(1)) if is_staking(each) and each.turn)
     shown = drawn(board, size, scene=Scene(typed=Stake(bet)))
     assert "What do you stake on your own victory?" in shown
@@ -162,7 +162,7 @@ def test_the_stake_in_the_line_is_drawn_with_what_it_wins_and_loses(bet: int, to
 
 @settings(max_examples=10)
 @given(seed=st.integers(0, 1000), size=st.sampled_from(SIZES), names=st.permutations(NAMES))
-def test_no_picture_names_a_seat_by_its_number(seed: int, size: tuple[int, int], names: list[str]) -> None:
+def test_pictures_contain_no_seat_numbers(seed: int, size: tuple[int, int], names: list[str]) -> None:
     rng = Random(seed)
     for board in match_of(PRESETS["motes"], names, 0, rng):
         if rng.random() < 0.05:
@@ -173,7 +173,7 @@ def test_no_picture_names_a_seat_by_its_number(seed: int, size: tuple[int, int],
 
 @settings(max_examples=10)
 @given(seed=st.integers(0, 1000))
-def test_every_die_of_the_graveyard_is_called_by_its_first_owner(seed: int) -> None:
+def test_graveyard_names_each_die_after_the_player_it_was_dealt_to(seed: int) -> None:
     rng = Random(seed)
     for board in match_of(PRESETS["motes"], NAMES, None, rng):
         state = board.state
@@ -201,14 +201,14 @@ def watched(*, sees_all: bool) -> Board:
     return sample.board
 
 
-def test_a_spectator_reads_what_is_verified_here() -> None:
+def test_spectators_strip_says_what_was_verified() -> None:
     shown = drawn(watched(sees_all=False), scene=Scene(strip=WatchStrip(42, 168)))
     assert "✓ 42 steps, 168 signatures, nothing wrong so far" in shown
     assert "This program checks every signature and every roll as it happens." in shown
     assert "all dice hidden" in shown
 
 
-def test_a_replay_shows_its_place_and_weighs_a_bid_by_its_bidders_dice() -> None:
+def test_replay_shows_its_place_and_the_odds_of_the_bidder() -> None:
     shown = drawn(watched(sees_all=True), scene=Scene(strip=LOST)).split("\n")
     assert shown[13].split() == ["round", *map(str, range(1, 13))]
     assert shown[14].split() == ["lost", *"▲◆■▲◆◆■▲▲■■"]
@@ -222,12 +222,12 @@ def test_a_replay_shows_its_place_and_weighs_a_bid_by_its_bidders_dice() -> None
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("strip", [LOST, WatchStrip(42, 168)])
-def test_a_strip_is_in_sight_at_every_size(size: tuple[int, int], strip: ReplayStrip | WatchStrip) -> None:
+def test_strip_is_shown_at_every_size(size: tuple[int, int], strip: ReplayStrip | WatchStrip) -> None:
     shown = drawn(watched(sees_all=True), size, scene=Scene(strip=strip))
     assert ("6 of 11" if isinstance(strip, ReplayStrip) else "42 steps") in shown
 
 
-def test_a_long_replay_shows_the_rounds_around_its_place() -> None:
+def test_long_replay_shows_the_rounds_around_the_current_one() -> None:
     strip = ReplayStrip(50, (0,) * 90, 1, 5, "all dice")
     row = drawn(watched(sees_all=True), scene=Scene(strip=strip)).split("\n")[13]
     assert "50" in row
@@ -235,7 +235,7 @@ def test_a_long_replay_shows_the_rounds_around_its_place() -> None:
     assert row.count("…") == 2, "there are earlier and later rounds"
 
 
-def test_the_verdict_of_a_replay_stands_beside_the_strip() -> None:
+def test_verdict_is_shown_beside_the_strip() -> None:
     sample = Sample(PRESETS["classic"], NAMES, me=None)
     sample.roll()
     sample.play("7x5", "liar")
@@ -254,12 +254,12 @@ def test_the_verdict_of_a_replay_stands_beside_the_strip() -> None:
         ("", "20 dice"),
     ],
 )
-def test_the_title_of_a_replay_has_the_verdict_on_its_file(verdict: str, told: str) -> None:
+def test_replay_title_shows_the_verdict_on_the_file(verdict: str, told: str) -> None:
     title = drawn(watched(sees_all=True), scene=Scene(strip=LOST, verdict=verdict)).split("\n")[0]
     assert title.endswith(f"  {told}")
 
 
-def test_a_narrow_menu_of_powers_cuts_no_target() -> None:
+def test_narrow_list_of_powers_shows_whole_targets() -> None:
     board = at_night()
     assert board.state is not None
     assert board.state.motes is not None

@@ -1,4 +1,4 @@
-"""What happens is shown at a person's pace: apart, in order, never far behind, and at once for whoever asks."""
+"""Events are shown in order with delays, which have a limit, and which a key skips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HANDS = ((1, 2, 3, 4, 5), (), (2, 2, 2, 2, 2))
 
 
 class FastLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock stands still while it works, and goes on to the next timer when there is nothing to do."""
+    """An event loop with a simulated clock, which jumps to the next timer whenever the loop is idle."""
 
     _now = 0.0
 
@@ -53,10 +53,10 @@ def bid(seat: int, quantity: int = 1) -> Happened:
 def shown(
     pace: Pace, events: Sequence[NodeEvent], *, skip_after: int = -1, motions: list[Motion] | None = None
 ) -> list[tuple[float, Told]]:
-    """Return what is shown and when, in seconds, if everything has happened at once.
+    """Return each shown event and its time in seconds, if all events arrive at once.
 
-    :param skip_after: the number of things shown after which a key is pressed.
-    :param motions: gets what moves at the moment of each.
+    :param skip_after: the number of shown events after which a key is pressed.
+    :param motions: receives the animations in progress at each shown event.
     """
 
     async def told() -> AsyncIterator[NodeEvent]:
@@ -88,7 +88,7 @@ def gaps(seen: Sequence[tuple[float, Told]]) -> list[float]:
 def showdown(
     caller: int, bidder: int, hands: Sequence[Hand], quantity: int = 3, call: Call = "liar"
 ) -> list[NodeEvent]:
-    """Return a call on a number of threes, the cups, the verdict, a die lost, and the next round."""
+    """Return the events from a bid of threes and its call to the start of the next round."""
     count = sum(face in (1, 3) for hand in hands for face in hand)
     right = (count < quantity) == (call == "liar")
     loser = bidder if right else caller
@@ -107,12 +107,12 @@ def opened(seen: Sequence[tuple[float, Told]]) -> list[CupOpened]:
     return [beat for _, beat in seen if isinstance(beat, CupOpened)]
 
 
-def test_bids_of_others_come_one_after_the_other_and_ones_own_at_once() -> None:
+def test_only_the_bids_of_others_are_delayed() -> None:
     seen = shown(Pace(1.0), [STARTED, bid(1), bid(2), bid(0), bid(1)])
     assert gaps(seen)[1:] == [1.2, 0.0, 1.2]
 
 
-def test_twice_the_pace_takes_twice_as_long_and_none_no_time() -> None:
+def test_delays_are_proportional_to_the_pace() -> None:
     events: list[NodeEvent] = [STARTED, bid(1), bid(2)]
     assert gaps(shown(Pace(2.0), events))[-1] == 2.4
     assert shown(Pace(0.0), events)[-1][0] < 0.1
@@ -121,7 +121,7 @@ def test_twice_the_pace_takes_twice_as_long_and_none_no_time() -> None:
 @pytest.mark.parametrize(
     ("caller", "bidder", "order"), [(0, 2, [0, 1, 2]), (1, 0, [1, 2, 0]), (2, 1, [2, 0, 1]), (1, 2, [1, 0, 2])]
 )
-def test_the_callers_cup_goes_up_first_and_the_bidders_last(caller: int, bidder: int, order: list[int]) -> None:
+def test_callers_cup_opens_first_and_bidders_last(caller: int, bidder: int, order: list[int]) -> None:
     cups = opened(shown(Pace(1.0), showdown(caller, bidder, [(3, 3), (2, 2), (4, 4)])))
     assert [cup.seat for cup in cups] == order
     assert [cup.is_last for cup in cups] == [False, False, True]
@@ -132,8 +132,8 @@ def test_players_without_dice_have_no_cup_to_open() -> None:
     assert [cup.seat for cup in opened(shown(Pace(1.0), showdown(2, 0, [(1, 2), (), (2, 2)])))] == [2, 0]
 
 
-def test_a_showdown_takes_the_time_of_its_motion() -> None:
-    """Own dice first, one of them counts; the bidder's cup has two: 2.6 s after the verdict the next round begins."""
+def test_duration_of_each_part_of_a_showdown() -> None:
+    """The reader's cup opens first and has one die that counts; the bidder's cup is last and has two."""
     seen = shown(Pace(1.0), showdown(0, 2, [(3, 4), (2, 2), (3, 3)], quantity=3))
     names = [type(getattr(beat, "event", beat)).__name__ for _, beat in seen]
     assert names[2:] == ["ChallengeCalled", *["CupOpened"] * 3, "HandsShown", "Judged", "DieLost", "RoundStarted"]
@@ -146,14 +146,14 @@ def test_a_showdown_takes_the_time_of_its_motion() -> None:
 @pytest.mark.parametrize(
     ("quantity", "call", "decided"),
     [
-        (2, "liar", [False, True, True]),  # the caller's own two threes make it true
+        (2, "liar", [False, True, True]),  # the caller's two threes already make the bid true
         (9, "liar", [True, True, True]),  # six dice are too few
         (3, "liar", [False, False, False]),
-        (2, "exact", [False, False, False]),  # one more would be too many
+        (2, "exact", [False, False, False]),  # another three would make the call wrong
         (1, "exact", [False, True, True]),
     ],
 )
-def test_cups_that_cannot_change_the_verdict_are_opened_at_double_speed(
+def test_cups_that_cannot_change_the_verdict_open_at_double_speed(
     quantity: int, call: Call, decided: list[bool]
 ) -> None:
     cups = opened(shown(Pace(1.0), showdown(0, 2, [(3, 3), (4, 4), (2, 2)], quantity, call)))
@@ -166,12 +166,12 @@ def test_cups_that_cannot_change_the_verdict_are_opened_at_double_speed(
 @pytest.mark.parametrize(
     ("hands", "unopened", "quantity", "decided"),
     [
-        (((3, 4), None, (2, 2)), 3, 6, [False] * 3),  # the dice of a cup that stays down may count
+        (((3, 4), None, (2, 2)), 3, 6, [False] * 3),  # dice in the cup that stays down may count
         (((3, 4), None, (2, 2)), 0, 6, [True] * 3),
-        (((3, 4), (2, 2), (2, 2)), 0, 4, [False, False, True]),  # those of cups that are up do not count any more
+        (((3, 4), (2, 2), (2, 2)), 0, 4, [False, False, True]),  # four hits are impossible once two cups are open
     ],
 )
-def test_a_verdict_is_decided_by_the_dice_that_are_still_down(
+def test_verdict_is_decided_once_the_closed_cups_cannot_change_it(
     hands: tuple[Hand | None, ...], unopened: int, quantity: int, decided: list[bool]
 ) -> None:
     count = sum(face in (1, 3) for hand in hands for face in hand or ())
@@ -184,8 +184,8 @@ def test_a_verdict_is_decided_by_the_dice_that_are_still_down(
     assert [cup.is_decided for cup in opened(shown(Pace(1.0), events))] == decided
 
 
-def test_what_a_key_has_skipped_does_not_move() -> None:
-    """Neither what moved when the key was pressed, nor what is shown because of it; what comes later does."""
+def test_skipped_events_are_not_animated() -> None:
+    """The key ends the current animation and prevents those of the skipped events. Later events are animated again."""
     motions: list[Motion] = []
     pace = Pace(1.0)
     next_round = happened(game.RoundStarted(2, 1, (5, 5, 5), False))
@@ -199,7 +199,7 @@ def test_what_a_key_has_skipped_does_not_move() -> None:
     assert [each.moves for each in motions] == [False, True, False, False, False, True]
 
 
-async def test_a_key_skips_what_has_come_and_nothing_that_comes_later() -> None:
+async def test_key_skips_only_events_that_have_already_arrived() -> None:
     pace, board, loop = Pace(0.05), Board(), asyncio.get_running_loop()
     come: asyncio.Queue[NodeEvent | None] = asyncio.Queue()
 
@@ -227,7 +227,7 @@ async def test_a_key_skips_what_has_come_and_nothing_that_comes_later() -> None:
 
 
 @pytest.mark.parametrize("motion", ["full", "calm", "none"])
-def test_only_full_motion_moves_and_without_any_a_showdown_is_one_picture(motion: str) -> None:
+def test_only_full_motion_animates_and_none_shows_a_showdown_at_once(motion: str) -> None:
     motions: list[Motion] = []
     seen = shown(Pace(1.0, motion), showdown(0, 2, [(3, 4), (2, 2), (3, 3)]), motions=motions)
     assert any(each.moves for each in motions) == (motion == "full")
@@ -236,7 +236,7 @@ def test_only_full_motion_moves_and_without_any_a_showdown_is_one_picture(motion
     assert (lost - from_first_cup < 0.1) == (motion == "none")
 
 
-def test_a_cup_goes_up_and_then_its_dice_turn_gold_one_by_one() -> None:
+def test_stages_of_a_cups_animation() -> None:
     shown_ = game.HandsShown(HANDS, 3, 2, counting=ONES_WILD, count=7, unopened=0)
     cup = CupOpened(2, shown_)
     stages = [Motion({CupOpened: (cup, age)}).stage(CupOpened) for age in (0, 89, 91, 351, 461, 899, 901)]
@@ -247,32 +247,32 @@ def test_a_cup_goes_up_and_then_its_dice_turn_gold_one_by_one() -> None:
         assert not still.moves
 
 
-def test_a_key_in_a_showdown_shows_all_of_it_and_the_next_round() -> None:
+def test_key_in_a_showdown_skips_to_the_next_round() -> None:
     seen = shown(Pace(1.0), [*showdown(0, 2, [(3, 4), (2, 2), (3, 3)]), bid(2), bid(1)], skip_after=4)
     assert gaps(seen)[3:] == [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.2, 1.2]
 
 
-def test_a_question_of_ones_own_cuts_the_verdict_short() -> None:
+def test_verdict_is_shown_for_less_time_before_the_readers_turn() -> None:
     events = showdown(0, 2, [(3, 4), (2, 2), (3, 3)])
     asked = YourTurn(view(new_match(PRESETS["classic"], 3, 0), 0, ()), 1)
     assert gaps(shown(Pace(1.0), [*events, asked]))[-2] == 1.8
     assert gaps(shown(Pace(1.0), events))[-1] == 2.6
 
 
-def test_a_key_shows_what_has_happened_up_to_the_next_round_and_no_further() -> None:
+def test_key_skips_at_most_to_the_next_round() -> None:
     next_round = happened(game.RoundStarted(2, 1, (5, 5, 5), False))
     seen = shown(Pace(1.0), [STARTED, bid(1), bid(2), bid(1), next_round, bid(2)], skip_after=2)
     assert gaps(seen)[1:] == [0.0, 0.0, 0.0, 1.2]
 
 
-def test_nothing_is_held_back_for_longer_than_allowed() -> None:
+def test_no_event_is_delayed_longer_than_the_limit() -> None:
     pace = Pace(1.0)
     pace.longest = 3.0
     seen = shown(pace, [STARTED, *(bid(1 + place % 2) for place in range(20))])
     assert seen[-1][0] == pytest.approx(3.0, abs=0.2)
 
 
-def test_a_player_who_asks_for_the_end_has_no_more_to_wait() -> None:
+def test_hurry_removes_all_delays() -> None:
     pace = Pace(1.0)
     pace.hurry()
     assert shown(pace, [STARTED, bid(1), bid(2)])[-1][0] < 0.1

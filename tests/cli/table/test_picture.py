@@ -1,6 +1,6 @@
-"""Pictures of a running match as text: whole ones, and what holds for all of them.
+"""Pictures of a running match as text: some in full, and properties of all.
 
-``python -m tests.cli.table.test_picture`` writes the whole ones to ``pictures/`` anew, to be looked at.
+``python -m tests.cli.table.test_picture`` rewrites the full ones in ``pictures/`` for review.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def table(
     me: int | None = 0,
     palifico: bool = False,
 ) -> Board:
-    """Return a board in the fourth round of a match, after these moves; the reader is asked if it is their turn."""
+    """Return a board in round four, after these moves. If it is the reader's turn, they are asked for a move."""
     board, players = Board(), people(names, me)
     state = new_match(PRESETS[rules], len(names))
     board.take(MatchStarted("ab" * 32, state.ruleset, players, me, state, table="Friday"))
@@ -103,9 +103,9 @@ WORDS: Final = ("help", "rules", "players", "say", "learn", "quit")
 
 
 def scene_of(board: Board, typed: str = "", moves: Sequence[str] = ()) -> Scene:
-    """Return a scene of a board with the band and the keys that it has on the screen.
+    """Return the scene that the screen would make for a board, with its band and keys.
 
-    :param typed: the move in the line, if keys have put it there.
+    :param typed: the move that keys have put in the line, if any.
     """
     return Scene(
         typed=parse_move(typed) if typed and not moves else None,
@@ -123,7 +123,7 @@ WAITING: Final = scene_of(others_turn())
 
 
 def listed(board: Board, scene: Scene = MY_TURN, picked: int | None = 0) -> Scene:
-    """Return a scene with the moves of a question that no bid answers."""
+    """Return a scene with a list of all legal moves, as for a question that no bid can answer."""
     assert board.turn is not None
     moves = tuple(offers(board.turn.view, board.seating.names))
     return replace(scene, typed=board.turn.view.legal[picked or 0], moves=moves, picked=picked)
@@ -154,7 +154,7 @@ WHOLE: Final[dict[str, Callable[[], Canvas]]] = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_picture_is_as_it_was_looked_at(name: str) -> None:
+def test_picture_equals_the_reviewed_file(name: str) -> None:
     assert f"{WHOLE[name]().text()}\n" == (PICTURES / f"{name}.txt").read_text(encoding="utf-8")
 
 
@@ -162,11 +162,11 @@ def drawn(board: Board, scene: Scene = MY_TURN, size: tuple[int, int] = (80, 24)
     return picture(board, scene, *size, theme).text()
 
 
-# What holds for all pictures
+# Properties of all pictures
 
 
 def assert_decides(board: Board, shown: str, scene: Scene, theme: Theme) -> None:
-    """Check that what a decision takes is on a picture: the standing bid, the own dice, the others' dice, the band."""
+    """Check that a picture shows the standing bid, the reader's dice, how many dice the others have, and the band."""
     state = board.state
     assert state is not None
     if board.over is not None or board.showdown is not None or state.challenge is not None or state.motes is not None:
@@ -201,7 +201,7 @@ NAMES = st.text(st.characters(exclude_categories=()), min_size=1, max_size=20) |
     theme=st.sampled_from(THEMES),
     with_odds=st.booleans(),
 )
-def test_no_table_and_no_size_spoils_the_picture(
+def test_every_picture_fits_its_window(
     rules: str,
     names: list[str],
     seed: int,
@@ -211,12 +211,12 @@ def test_no_table_and_no_size_spoils_the_picture(
     theme: Theme,
     with_odds: bool,
 ) -> None:
-    """Names come as peers write them; what was said is escaped before it is told."""
+    """Names are hostile and arrive unescaped. Chat is escaped before it reaches a scene."""
     rng = Random(seed)
     names = names[: 6 if rules == "motes" else 10]
     me = None if is_watching else rng.randrange(len(names))
     talk = [Talk(0, escape(names[0]), escape(text)) for text in said]
-    # Where dice can be gained, a match at random can be endless.
+    # If dice can be gained, a match of random moves may never end.
     for step, board in enumerate(islice(match_of(PRESETS[rules], names, me, rng), 1000)):
         if step % 29 and board.over is None:
             continue
@@ -235,7 +235,7 @@ def test_no_table_and_no_size_spoils_the_picture(
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", [DARK, ASCII], ids=["dark", "ascii"])
 @pytest.mark.parametrize("board", [my_turn, others_turn, ten], ids=["my turn", "others' turn", "ten"])
-def test_a_decision_can_be_made_at_every_size(board: Callable[[], Board], size: tuple[int, int], theme: Theme) -> None:
+def test_every_size_shows_what_a_move_needs(board: Callable[[], Board], size: tuple[int, int], theme: Theme) -> None:
     scene = MY_TURN if board is my_turn else WAITING
     assert_decides(board(), drawn(board(), scene, size, theme), replace(scene, band=Band()), theme)
 
@@ -243,7 +243,7 @@ def test_a_decision_can_be_made_at_every_size(board: Callable[[], Board], size: 
 # Colours
 
 
-def test_without_colours_no_class_has_one() -> None:
+def test_monochrome_styles_only_reverse() -> None:
     for theme in THEMES:
         if theme.is_mono:
             assert {word for _, style in theme.style().style_rules for word in style.split()} == {"reverse"}
@@ -251,8 +251,8 @@ def test_without_colours_no_class_has_one() -> None:
 
 @pytest.mark.parametrize(("ground", "paper", "ink"), [("dark", "15181d", "d7dbe0"), ("light", "ffffff", "22272e")])
 @pytest.mark.parametrize("depth", ["24", "256"])
-def test_all_that_is_read_has_contrast(depth: Colors, ground: Ground, paper: str, ink: str) -> None:
-    """Only lines and dots of no meaning are faint."""
+def test_text_has_enough_contrast(depth: Colors, ground: Ground, paper: str, ink: str) -> None:
+    """Only decorative lines and dots may be faint."""
     theme = Theme(depth, ground)
     style = theme.style()
     alarmed = replace(MY_TURN, seconds=5, is_pressing=True, reply=())
@@ -279,19 +279,19 @@ def test_all_that_is_read_has_contrast(depth: Colors, ground: Ground, paper: str
 
 
 @pytest.mark.parametrize("depth", ["24", "256"])
-def test_on_an_unknown_ground_a_player_has_one_hue_that_is_read_on_black_and_on_white(depth: Colors) -> None:
+def test_seat_colours_on_an_unknown_background_suit_black_and_white(depth: Colors) -> None:
     style = Theme(depth, "unknown").style()
     for seat in range(10):
         bare = style.get_attrs_for_style_str(f"class:seat{seat}").color or ""
         filled = style.get_attrs_for_style_str(f"class:on-seat{seat}").bgcolor or ""
         assert re.fullmatch(r"[0-9a-f]{6}", bare), (seat, bare)
-        assert 0.1 <= luminance(bare) <= 0.3  # a contrast of 3 on either
+        assert 0.1 <= luminance(bare) <= 0.3  # at least 3:1 contrast on both
         hues = [rgb_to_hsv(*(int(each[at : at + 2], 16) / 255 for at in (0, 2, 4))) for each in (bare, filled)]
         (hue, grey, _), (other, other_grey, _) = hues
         assert min(abs(hue - other), 1 - abs(hue - other)) < 0.1 or max(grey, other_grey) < 0.3, (seat, bare, filled)
 
 
-def test_each_seat_has_a_mark_of_its_own_in_pictures_and_in_ascii() -> None:
+def test_seats_have_different_marks() -> None:
     for theme in (DARK, ASCII):
         assert len({theme.mark(seat) for seat in range(10)}) == len(MARKS) == 10
 
@@ -308,7 +308,7 @@ def test_each_seat_has_a_mark_of_its_own_in_pictures_and_in_ascii() -> None:
         ("8x5", True, "    1       3      <5>     <5>      6"),
     ],
 )
-def test_dice_that_count_are_marked_and_teach_which_are_wild(bid: str, palifico: bool, labels: str) -> None:
+def test_dice_that_count_for_the_typed_bid_are_marked(bid: str, palifico: bool, labels: str) -> None:
     board = table("3x5", "4x5", "5x5", dice=(5, 5, 4, 1) if palifico else (5, 5, 4, 3), palifico=palifico)
     typed = parse_move(bid)
     assert isinstance(typed, Bid)
@@ -321,11 +321,11 @@ def test_dice_that_count_are_marked_and_teach_which_are_wild(bid: str, palifico:
     assert len(gold) == 3 * labels.count("<")
 
 
-def test_without_a_bid_in_the_line_the_standing_one_marks_the_dice() -> None:
+def test_standing_bid_marks_the_dice_if_none_is_typed() -> None:
     assert "<1 wild>    3      <5>     <5>      6" in drawn(my_turn(), replace(MY_TURN, typed=None), theme=MONO)
 
 
-def test_own_dice_roll_through_other_faces_and_then_lie_still() -> None:
+def test_roll_animation_ends_with_the_rolled_dice() -> None:
     board = table()
     rolled = DiceRolled(HAND)
     faces_seen = []
@@ -336,7 +336,7 @@ def test_own_dice_roll_through_other_faces_and_then_lie_still() -> None:
     assert all(one != true for seen in faces_seen[:-1] for one, true in zip(seen, HAND, strict=True))
 
 
-def test_the_number_of_a_bid_runs_up_to_it() -> None:
+def test_bid_animation_counts_up() -> None:
     board = my_turn()
     assert board.state is not None
     bid = board.state.bids[-1]
@@ -348,7 +348,7 @@ def test_the_number_of_a_bid_runs_up_to_it() -> None:
     assert len({tuple(row[28:36] for row in number) for number in numbers}) == 3
 
 
-def test_a_match_resumed_before_its_cups_go_up_shows_the_call() -> None:
+def test_resumed_match_shows_the_call_before_the_showdown() -> None:
     called = table("3x5", "9x5", "liar", first=2, dice=(5, 5, 5, 5))
     assert called.state is not None
     board = Board()
@@ -359,7 +359,7 @@ def test_a_match_resumed_before_its_cups_go_up_shows_the_call() -> None:
 
 
 def test_dice_of_a_player_who_is_out_count_until_the_round_ends() -> None:
-    """By the rules they have been bid on. Their cup can stay down then, and the picture says whose dice they are."""
+    """Bids have counted on these dice. Their cup may stay down, so the picture says whose they are."""
     board = table(dice=(5, 5, 5, 5))
     assert board.state is not None
     state, events = apply(board.state, Evict(3))
@@ -381,7 +381,7 @@ def test_dice_of_a_player_who_is_out_count_until_the_round_ends() -> None:
 # The chooser
 
 
-def test_the_ladder_shows_what_can_be_bid_and_its_chance() -> None:
+def test_ladder_shows_legal_bids_and_their_chances() -> None:
     rows = [row[42:].strip() for row in drawn(my_turn(), theme=ASCII).split("\n")[12:17]]
     assert rows == [
         "Raise   1    2    3    4    5    6",
@@ -392,8 +392,8 @@ def test_the_ladder_shows_what_can_be_bid_and_its_chance() -> None:
     ]
 
 
-def test_the_ladder_follows_the_bid_in_the_line() -> None:
-    """A higher number is further up, as the arrow that leads to it."""
+def test_ladder_scrolls_to_the_typed_bid() -> None:
+    """Higher numbers are further up, as the arrow keys suggest."""
     assert re.search(r"15 ×.*\n.*14 ×", drawn(my_turn(), replace(MY_TURN, typed=Bid(14, 5))))
     at = {}
     for quantity in (7, 8, 9, 14):
@@ -403,19 +403,19 @@ def test_the_ladder_follows_the_bid_in_the_line() -> None:
     assert at == {7: 3, 8: 2, 9: 1, 14: 1}
 
 
-def test_a_stepper_offers_no_bid_twice() -> None:
-    """After some fives, ones need half as many: the two lowest bids have one face."""
+def test_stepper_offers_different_bids() -> None:
+    """In Perudo, ones need half as many dice, so the two lowest raises may have the same face."""
     board = table("2x3", "3x4", "4x4", "8x5", rules="perudo", names=TEN[:5], dice=(5,) * 5)
     for typed in (None, Bid(8, 5), Bid(5, 1), Bid(9, 5)):
         (others,) = re.findall(r"or (.*) …", drawn(board, replace(MY_TURN, typed=typed), (60, 20)))
         assert len(set(others.split(", "))) == 2, others
 
 
-def test_a_small_window_with_spare_rows_has_a_stepper_too() -> None:
+def test_small_window_with_spare_rows_has_a_stepper() -> None:
     assert re.search(r"▲  8  ×  5  37%\n ▼ or 7×6, 9×5", drawn(my_turn(), MY_TURN, (60, 16)))
 
 
-def test_a_conceded_player_has_no_dice_in_the_picture() -> None:
+def test_reader_who_conceded_has_no_dice() -> None:
     for rules in ("classic", "motes"):
         board = (
             table(dice=(5, 5, 5, 5))
@@ -434,9 +434,9 @@ def test_a_conceded_player_has_no_dice_in_the_picture() -> None:
         assert not re.search(r"\b0 dice", shown)
 
 
-def test_without_colours_cups_and_dice_have_edges() -> None:
+def test_cups_and_dice_have_edges_without_colours() -> None:
     shown = drawn(my_turn(), theme=MONO)
-    assert len(re.findall("╭─+╮", shown)) == 3 + 1  # the felt, too
+    assert len(re.findall("╭─+╮", shown)) == 3 + 1  # three cups and the felt
     assert len(re.findall("╰─+ \\d dice ─+╯", shown)) == 3
     canvas = Canvas(7, 3, MONO)
     for kind, row in (("miss", "│  ●  │"), ("gone", "│  ✕  │"), ("die", "   ●")):
@@ -444,7 +444,7 @@ def test_without_colours_cups_and_dice_have_edges() -> None:
         assert canvas.text().split("\n")[1] == row
 
 
-def test_the_bids_of_a_round_stand_in_one_column() -> None:
+def test_bids_of_a_round_are_aligned() -> None:
     names = ("Ada", "Maximilian", "Cleo", "Dan")
     shown = drawn(table("3x5", "5x5", "7x5", names=names), MY_TURN, (120, 40)).split("\n")
     start = next(place for place, row in enumerate(shown) if "Round 4 so far" in row)
@@ -454,25 +454,25 @@ def test_the_bids_of_a_round_stand_in_one_column() -> None:
     assert len({*columns}) == 1
 
 
-def test_without_odds_no_chance_is_shown() -> None:
+def test_no_chance_is_shown_without_odds() -> None:
     for size in SIZES:
         assert "% likely" not in drawn(my_turn(), replace(MY_TURN, with_odds=False), size)
         assert not re.search(r"\d%", drawn(my_turn(), replace(MY_TURN, with_odds=False), size))
 
 
 @pytest.mark.parametrize(("custom", "offers_odds"), [(0, False), (1, False), (2, True)])
-def test_odds_are_offered_only_where_each_may_choose(custom: int, offers_odds: bool) -> None:
+def test_key_for_odds_is_shown_only_if_each_player_may_choose(custom: int, offers_odds: bool) -> None:
     board = my_turn()
     board.odds = custom
     assert ("% shows the odds" in drawn(board, replace(MY_TURN, with_odds=False))) is offers_odds
 
 
-def test_without_odds_sides_have_none() -> None:
+def test_sides_have_no_chances_without_odds() -> None:
     assert not re.search(r"\d%", drawn(siding(), replace(listed(siding()), with_odds=False)))
 
 
 @pytest.mark.parametrize("picked", range(2))
-def test_a_list_shows_the_picked_move(picked: int) -> None:
+def test_list_marks_the_selected_move(picked: int) -> None:
     shown = drawn(siding(), listed(siding(), picked=picked), theme=ASCII)
     assert re.findall(r"> (\d)  ", shown) == [str(picked + 1)]
     assert "Dan, who called            21%" in shown
@@ -482,7 +482,7 @@ def test_a_list_shows_the_picked_move(picked: int) -> None:
 # The band, the keys and the talk
 
 
-def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:
+def test_clock_is_highlighted_only_if_the_others_can_go_on() -> None:
     def is_alarm(seconds: int, is_pressing: bool) -> bool:
         scene = replace(MY_TURN, seconds=seconds, is_pressing=is_pressing)
         shown = picture(my_turn(), scene, 80, 24, DARK).fragments()
@@ -493,7 +493,7 @@ def test_the_clock_alarms_only_where_the_others_would_go_on() -> None:
     assert not is_alarm(10, is_pressing=False)
 
 
-def test_a_gauge_tells_how_many_have_signed() -> None:
+def test_gauge_shows_how_many_have_signed() -> None:
     assert "commit 2/3  1:42" in drawn(others_turn(), replace(WAITING, gauge=Gauge("commit", 2, 3)))
 
 
@@ -505,16 +505,16 @@ def test_a_gauge_tells_how_many_have_signed() -> None:
         ("Your turn: raise Maximilian's ten fives, or call it.", "Raise Maximilian's ten fives."),
     ],
 )
-def test_a_narrow_band_says_what_matters(text: str, shown: str) -> None:
+def test_narrow_band_is_shortened(text: str, shown: str) -> None:
     assert drawn(my_turn(), replace(MY_TURN, band=Band(text, "seat0")), (40, 12)).split("\n")[8] == f" {shown}"
 
 
-def test_a_reply_takes_the_rows_of_the_keys() -> None:
+def test_reply_replaces_the_keys() -> None:
     rows = drawn(my_turn(), replace(MY_TURN, reply=("Not a raise: bid more", "or call."))).split("\n")
     assert [row.strip() for row in rows[21:23]] == ["Not a raise: bid more", "or call."]
 
 
-def test_one_long_thing_that_is_said_is_cut_after_three_rows() -> None:
+def test_long_chat_message_is_cut_after_three_rows() -> None:
     scene = replace(WAITING, talk=(Talk(1, "Ben", "word " * 200),))
     shown = drawn(others_turn(), scene, (80, 30))
     assert len(re.findall(r"word word", shown)) > 3
@@ -523,7 +523,7 @@ def test_one_long_thing_that_is_said_is_cut_after_three_rows() -> None:
 
 
 @pytest.mark.parametrize(("size", "rows"), [((80, 24), 2), ((60, 18), 1), ((40, 12), 1)])
-def test_news_with_too_little_room_begins_at_its_beginning(size: tuple[int, int], rows: int) -> None:
+def test_news_that_does_not_fit_is_cut_at_its_end(size: tuple[int, int], rows: int) -> None:
     scene = replace(WAITING, talk=(Talk(None, "", f"First {'word ' * 99}"),))
     shown = [row for row in drawn(others_turn(), scene, size).split("\n") if "word" in row]
     assert len(shown) == rows
@@ -534,13 +534,13 @@ def test_news_with_too_little_room_begins_at_its_beginning(size: tuple[int, int]
 # Names
 
 
-def test_a_bot_is_marked_once_on_its_plate() -> None:
+def test_plate_marks_a_bot_once() -> None:
     board = table("3x5", names=("Ada", "Ben (bot)", "Cleo", "Dan"))
     assert re.findall(r"▲ Ben +bot ", drawn(board, WAITING).split("\n")[1])
     assert "▲ Ben 5" in drawn(board, WAITING, (40, 12))
 
 
-def test_names_are_cut_before_what_tells_them_apart() -> None:
+def test_cut_names_keep_the_suffix_that_distinguishes_namesakes() -> None:
     names = ("Ada", "Maximilian", "maximilian", "Ben")
     shown = drawn(table("3x5", names=names, dice=(5, 5, 5, 5)), WAITING, (60, 18))
     plates = shown.split("\n")[1]
@@ -551,7 +551,7 @@ def test_names_are_cut_before_what_tells_them_apart() -> None:
 @pytest.mark.parametrize(
     "names", [("Ada", "Ben (Ada's bot)", "Ben", "Ben (Eve's bot)"), ("Ada", "Theodor (bot)", "Theodor", "Cleo")]
 )
-def test_a_bot_is_told_from_a_person_with_its_name(names: tuple[str, ...], size: tuple[int, int]) -> None:
+def test_bot_and_person_with_the_same_name_look_different(names: tuple[str, ...], size: tuple[int, int]) -> None:
     plates = drawn(table("3x5", names=names), WAITING, size).split("\n")[1]
     shown = re.findall(r"[▲■◆] (\S.*?)(?:  | \d|$)", plates)
     assert len(shown) == len({*shown}) == 3, plates
@@ -561,14 +561,14 @@ def test_a_bot_is_told_from_a_person_with_its_name(names: tuple[str, ...], size:
     st.text("五 ab\u0301[]שK", max_size=30) | st.builds("{} [{}]".format, st.text("五a"), st.text("五a", max_size=6)),
     st.integers(0, 20),
 )
-def test_a_text_is_cut_to_its_columns(text: str, columns: int) -> None:
+def test_cut_text_fits_its_columns(text: str, columns: int) -> None:
     shown = cut(text, columns)
     assert get_cwidth(shown) <= columns
     assert shown == text or get_cwidth(text) > columns
 
 
 @given(st.lists(st.tuples(st.integers(-5, 12), st.integers(-1, 3), st.text("五a\u0301 ", max_size=9)), max_size=9))
-def test_a_canvas_keeps_its_size_whatever_is_put_on_it(puts: list[tuple[int, int, str]]) -> None:
+def test_writing_outside_a_canvas_does_not_enlarge_it(puts: list[tuple[int, int, str]]) -> None:
     canvas = Canvas(10, 2, DARK)
     for x, y, text in puts:
         canvas.put(x, y, text)
@@ -578,7 +578,7 @@ def test_a_canvas_keeps_its_size_whatever_is_put_on_it(puts: list[tuple[int, int
     assert [row.rstrip() for row in rows] == canvas.text().split("\n")
 
 
-def test_half_a_wide_sign_is_not_left_behind() -> None:
+def test_overwriting_half_a_wide_sign_removes_the_other_half() -> None:
     canvas = Canvas(6, 3, DARK)
     for row, x in enumerate((0, 1, 5)):
         canvas.put(0, row, "五五五")
@@ -586,16 +586,10 @@ def test_half_a_wide_sign_is_not_left_behind() -> None:
     assert canvas.text() == "a 五五\n a五五\n五五 a"
 
 
-def test_a_table_cannot_write_to_the_terminal_by_its_name() -> None:
+def test_table_name_is_escaped() -> None:
     board = my_turn()
     board.name = "\x1b[2JFriday\u202e"
     assert "\\x1b[2JFriday\\u202e" in drawn(board)
-
-
-if __name__ == "__main__":
-    PICTURES.mkdir(exist_ok=True)
-    for name, draw in WHOLE.items():
-        (PICTURES / f"{name}.txt").write_text(f"{draw().text()}\n", encoding="utf-8")
 
 
 def away(names: tuple[str, ...], *, on_purpose: bool = False) -> str:
@@ -610,13 +604,13 @@ def away(names: tuple[str, ...], *, on_purpose: bool = False) -> str:
     [(FOUR, "! not answering 0:42"), (TEN[:6], "! away 0:42"), (TEN[:2], "! not answering 0:42")],
     ids=lambda given: str(len(given)),
 )
-def test_a_plate_says_for_how_long_its_player_does_not_answer(names: tuple[str, ...], note: str) -> None:
+def test_card_shows_how_long_a_player_has_not_answered(names: tuple[str, ...], note: str) -> None:
     assert note in away(names)
     assert "! away 0:42" in away(names, on_purpose=True)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 18), (110, 34)])
-def test_a_proven_breach_stays_on_the_plate_of_its_player_also_when_they_are_out(columns: int, rows: int) -> None:
+def test_card_shows_proven_misconduct_even_of_a_player_who_is_out(columns: int, rows: int) -> None:
     board = table("3x5")
     assert board.state is not None
     assert "broke the rules" not in picture(board, WAITING, columns, rows, DARK).text()
@@ -627,15 +621,20 @@ def test_a_proven_breach_stays_on_the_plate_of_its_player_also_when_they_are_out
         assert "broke the rules" in picture(board, WAITING, columns, rows, DARK).text()
 
 
-def test_who_watches_is_counted_in_the_title_where_there_is_room() -> None:
-    for size, count in (((80, 24), "1 watching"), ((120, 40), "1 watching")):
-        shown = picture(my_turn("Eve"), MY_TURN, *size, DARK).text()
-        assert count in shown.split("\n")[0]
+def test_title_counts_the_spectators() -> None:
+    for size in ((80, 24), (120, 40)):
+        assert "1 watching" in drawn(my_turn("Eve"), size=size).split("\n")[0]
 
 
 @pytest.mark.parametrize("theme", [DARK, ASCII])
 @pytest.mark.parametrize("columns", [40, 60, 80])
-def test_the_key_bar_always_has_the_way_to_all_other_keys(columns: int, theme: Theme) -> None:
+def test_key_bar_ends_with_help_at_every_width(columns: int, theme: Theme) -> None:
     for board in (my_turn(), others_turn()):
         bar = picture(board, scene_of(board, "8x5" if board.turn else ""), columns, 24, theme).text().split("\n")[-3]
         assert bar.removesuffix("help").rstrip(" ]").endswith("?"), bar
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(exist_ok=True)
+    for name, draw in WHOLE.items():
+        (PICTURES / f"{name}.txt").write_text(f"{draw().text()}\n", encoding="utf-8")

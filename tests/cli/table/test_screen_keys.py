@@ -1,4 +1,4 @@
-"""What keys do on the full screen: which lines they type in a lobby, and about whom. Keys come through a pipe."""
+"""Keys on the full screen, and the lines that they type. A pipe supplies the keys."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BEN, CLEO, DAN = (PlayerInfo(name, f"{name[0] * 4}-2222") for name in ("Ben", "C
 
 
 class Keyboard:
-    """A host's screen, on which keys are pressed."""
+    """A host's screen, and the pipe that its keys come from."""
 
     def __init__(self, table: PlayerTable, screen: Screen, press: Any) -> None:
         self.table = table
@@ -40,7 +40,7 @@ class Keyboard:
         self._press = press
 
     async def types(self, keys: str) -> list[str]:
-        """Press keys; return the lines that the table gets."""
+        """Press keys, and return the lines that the table receives."""
         self._press(keys)
         got: list[str] = []
         with suppress(TimeoutError):
@@ -55,7 +55,7 @@ NO_HOME = Home(Path("home"))
 
 @asynccontextmanager
 async def lobby(*guests: PlayerInfo) -> AsyncIterator[Keyboard]:
-    """Open the lobby of a host on a screen."""
+    """Show a host's lobby with these guests on a screen."""
     node = SimpleNamespace(
         match=None, coins=None, pledge="", clock=lambda: None, can_claim=False, asked=(), kept_out=(), home=NO_HOME
     )
@@ -65,11 +65,11 @@ async def lobby(*guests: PlayerInfo) -> AsyncIterator[Keyboard]:
             table.face = screen
             table.take(TableOpened("Friday", JOIN_LINE, (), True, seats=4, ruleset=PRESETS["classic"]))
             table.take(LobbyChanged((ADA, *guests), 4))
-            await asyncio.sleep(0.1)  # painted: the keys of the key bar are known
+            await asyncio.sleep(0.1)  # it has been painted, so the line editor knows the key bar
             yield Keyboard(table, screen, pipe.send_text)
 
 
-async def test_no_line_is_about_somebody_whom_no_arrow_has_picked() -> None:
+async def test_word_concerns_a_player_only_if_picked_with_the_arrow_keys() -> None:
     async with lobby(BEN, CLEO) as host:
         assert await host.types(f"trust{ENTER}") == ["trust"]
         assert await host.types(f"{DOWN}trust{ENTER}") == ["trust BBBB-2222"]
@@ -78,7 +78,7 @@ async def test_no_line_is_about_somebody_whom_no_arrow_has_picked() -> None:
         assert await host.types(f"{UP}mute{ENTER}") == ["mute CCCC-2222"]
 
 
-async def test_a_guest_who_leaves_or_sits_down_moves_no_word_onto_another() -> None:
+async def test_pick_stays_on_its_player_when_others_leave_or_sit_down() -> None:
     async with lobby(BEN, CLEO) as host:
         assert await host.types(f"{UP}remove{ENTER}") == ["remove CCCC-2222"]
         host.table.take(LobbyChanged((ADA, CLEO, DAN), 4))
@@ -92,14 +92,14 @@ async def test_a_guest_who_leaves_or_sits_down_moves_no_word_onto_another() -> N
 @pytest.mark.parametrize(
     ("typed", "line"), [("r", "rules"), ("rem", "rem"), ("q", "q"), ("tr", "trust BBBB-2222"), ("ru", "rules")]
 )
-async def test_enter_takes_no_word_from_its_beginning_that_cannot_be_undone(typed: str, line: str) -> None:
+async def test_enter_does_not_complete_words_that_cannot_be_undone(typed: str, line: str) -> None:
     async with lobby(BEN, CLEO) as host:
         await host.types(DOWN)
         assert {"remove", "quit", "trust", "rules"} <= set(host.screen._line.hints)
         assert await host.types(f"{typed}{ENTER}") == [line]
 
 
-async def test_in_a_match_the_beginning_of_quit_asks_whether_to_leave() -> None:
+async def test_enter_completes_quit_in_a_match_because_quit_asks_first() -> None:
     made = Sample(PRESETS["classic"])
     made.roll()
     made.play("1x2")
@@ -114,7 +114,7 @@ async def test_in_a_match_the_beginning_of_quit_asks_whether_to_leave() -> None:
 
 
 @pytest.mark.parametrize("is_back", [False, True])
-async def test_the_page_of_talk_says_after_a_return_what_is_not_kept(is_back: bool) -> None:
+async def test_talk_page_after_a_return_says_that_talk_is_not_kept(is_back: bool) -> None:
     async with lobby(BEN) as host:
         host.table.board.is_back = is_back
         await host.types("\x1b[5~")
@@ -123,7 +123,7 @@ async def test_the_page_of_talk_says_after_a_return_what_is_not_kept(is_back: bo
         assert any("Talk is not kept" in line for line in page.lines) == is_back
 
 
-async def test_enter_seals_the_stake_that_is_shown_before_any_arrow() -> None:
+async def test_enter_on_an_empty_line_seals_the_displayed_stake() -> None:
     made = Sample(PRESETS["motes"])
     state, _ = apply(made.state, Pledges(("redeemed", "cursed", "redeemed")))
     made.board.state = state
@@ -134,11 +134,11 @@ async def test_enter_seals_the_stake_that_is_shown_before_any_arrow() -> None:
         assert player.screen._scene(40).keys[0] == ("Enter", "seal it")
         assert await player.types(ENTER) == ["stake 0"]
         assert await player.types(f"{UP}{ENTER}") == ["stake 50"]
-        player.table._may_enter = True  # the stake of all coins was doubted
+        player.table._may_enter = True  # as after a stake of all coins, which needs confirmation
         assert await player.types(ENTER) == [""]
 
 
-async def test_the_bar_of_a_page_names_only_keys_that_turn_it() -> None:
+async def test_key_bar_of_a_page_names_only_useful_keys() -> None:
     async with lobby(BEN) as host:
         screen = host.screen
         rows = screen.page_size[1]
@@ -147,14 +147,14 @@ async def test_the_bar_of_a_page_names_only_keys_that_turn_it() -> None:
             assert [each for each, _ in screen._scene(80).keys] == [*key, "Esc"]
 
 
-async def test_a_box_says_that_it_comes_before_what_is_typed() -> None:
+async def test_typing_past_a_dialog_says_to_choose_first() -> None:
     async with lobby(BEN) as host:
         host.table.dialog = lambda: Dialog("Leave?", (), (Choice("l", "leave", line="quit now"),))  # type: ignore[method-assign]
         assert await host.types("say") == []
         assert host.screen._scene(80).reply == ("Choose in the box first; Esc closes it.",)
 
 
-async def test_the_talk_of_another_match_is_divided_from_the_last() -> None:
+async def test_second_match_is_announced_in_the_talk() -> None:
     made = Sample(PRESETS["classic"])
     started = MatchStarted("ab" * 32, PRESETS["classic"], made.players, 0, made.state)
     async with lobby(BEN, CLEO) as player:
@@ -169,7 +169,7 @@ async def test_the_talk_of_another_match_is_divided_from_the_last() -> None:
     ("latest", "told"),
     [("Round 1. Ada starts.", "Round 1. Ada starts."), ("Ben bids two fours.", "Round 1: Ben bids two fours.")],
 )
-async def test_the_band_of_a_replay_numbers_its_round_once(latest: str, told: str) -> None:
+async def test_band_of_a_replay_has_one_round_number(latest: str, told: str) -> None:
     async with lobby(BEN) as host:
         host.table.strip = lambda: ReplayStrip(1, (0,), 1, 5, "all dice")  # type: ignore[method-assign,assignment,return-value]
         host.table.latest = latest
@@ -177,7 +177,7 @@ async def test_the_band_of_a_replay_numbers_its_round_once(latest: str, told: st
 
 
 @pytest.mark.parametrize("columns", [80, 200])
-async def test_a_refused_raise_does_not_cover_the_table(columns: int) -> None:
+async def test_refused_raise_does_not_open_a_page(columns: int) -> None:
     made = Sample(PRESETS["classic"])
     made.roll()
     made.play("1x2", "2x2", "2x3")

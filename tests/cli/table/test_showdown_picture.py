@@ -1,4 +1,4 @@
-"""Pictures of showdowns as text: what is on them at each beat, and what is not on them yet."""
+"""Pictures of showdowns as text, cup by cup. No picture reveals dice in closed cups."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ PICTURES, ASCII = Theme(), Theme("none", "unknown", is_ascii=True)
 CLASSIC = PRESETS["classic"]
 NAMES = ("Ada", "Ben", "Cleo", "Dan")
 CUPS: tuple[Hand, ...] = ((1, 3, 5, 5, 6), (2, 3, 4, 4, 5), (1, 3, 5, 6, 6), (2, 4, 6, 6, 6))
-"""Six fives, with the wild ones."""
+"""All four cups together have six fives, wild ones included."""
 SIZES = [(40, 12), (60, 18), (80, 24), (110, 34), (120, 40), (150, 46), (200, 50)]
 
 
 def called(
     *moves: str, rules: str = "classic", cups: tuple[Hand | None, ...] = CUPS, shown: int | None = None
 ) -> Board:
-    """Return the board after these moves; the cups are opened then, if ``shown`` is not 0."""
+    """Return the board after these moves.
+
+    :param shown: how many beats of the showdown to put on the board; None for all.
+    """
     sample = Sample(PRESETS[rules], NAMES)
     sample.roll()
     sample.play(*moves)
@@ -50,7 +53,7 @@ def drawn(board: Board, size: tuple[int, int] = (80, 24), theme: Theme = PICTURE
     return picture(board, scene, *size, theme).text()
 
 
-def test_the_verdict_on_a_usual_terminal() -> None:
+def test_verdict_at_80_columns() -> None:
     assert (
         drawn(on_seven_fives()).rstrip()
         == """\
@@ -75,7 +78,7 @@ def test_the_verdict_on_a_usual_terminal() -> None:
     )
 
 
-def test_the_verdict_in_ascii_and_without_colours() -> None:
+def test_verdict_in_ascii() -> None:
     assert (
         drawn(on_seven_fives(), theme=ASCII).rstrip()
         == """\
@@ -100,7 +103,7 @@ def test_the_verdict_in_ascii_and_without_colours() -> None:
     )
 
 
-def test_the_verdict_on_the_smallest_terminal() -> None:
+def test_verdict_in_the_smallest_window() -> None:
     assert (
         drawn(on_seven_fives(), (40, 12)).rstrip()
         == """\
@@ -115,15 +118,15 @@ def test_the_verdict_on_the_smallest_terminal() -> None:
     )
 
 
-def test_a_call_shows_who_calls_what_and_no_cup_is_up() -> None:
+def test_call_is_shown_before_any_cup_opens() -> None:
     shown = drawn(on_seven_fives(0))
     for needed in ("You call LIAR", "on ◆ Dan's", "seven fives", "of 7", "The cups go up one by one,", "Dan's last."):
         assert needed in shown
     assert shown.count("5 dice") == 4
-    assert shown.count("·   ") == 6  # an empty slot for each die of the bid, and one at the end
+    assert shown.count("·   ") == 6  # seven empty slots; the last has no blanks after it
 
 
-def test_cups_go_up_one_by_one_and_the_slots_fill() -> None:
+def test_each_opened_cup_fills_slots() -> None:
     counts = [len(showdown.counted(on_seven_fives(shown), Motion())) for shown in range(5)]
     assert counts == [0, 3, 4, 6, 6]
     assert ["2   3   4   4   5" in drawn(on_seven_fives(shown)) for shown in range(5)] == [False, False, *[True] * 3]
@@ -134,25 +137,18 @@ def test_cups_go_up_one_by_one_and_the_slots_fill() -> None:
     ("age", "is_half", "dice", "gold"),
     [(0, True, 0, 0), (89, True, 0, 0), (91, False, 5, 0), (459, False, 5, 0), (461, False, 5, 1), (571, False, 5, 2)],
 )
-def test_a_cup_is_half_up_then_up_then_its_dice_count_one_by_one(age: int, is_half: bool, dice: int, gold: int) -> None:
-    board = on_seven_fives(3)  # Cleo's cup has two that count
+def test_cup_is_lifted_before_its_dice_are_counted_one_by_one(age: int, is_half: bool, dice: int, gold: int) -> None:
+    board = on_seven_fives(3)  # Cleo's cup is the last one open, and two of its dice count
     assert board.showdown is not None
     cup = showdown.cups(board, Motion({CupOpened: (CupOpened(2, board.showdown.shown), age)}))[2]
     assert (cup.is_half, len(cup.dice)) == (is_half, dice)
     assert [kind for _, kind in cup.dice].count("counts") == gold
-    assert not any(kind == "miss" for _, kind in cup.dice) or gold, "dice fade when others begin to count"
+    assert not any(kind == "miss" for _, kind in cup.dice) or gold, "the other dice fade only once one counts"
     assert len(showdown.counted(board, Motion({CupOpened: (CupOpened(2, board.showdown.shown), age)}))) == 4 + gold
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("shown", [0, 1, 2, 3])
-def test_nothing_tells_what_is_in_a_cup_that_is_not_up(size: tuple[int, int], shown: int) -> None:
-    other: tuple[Hand, ...] = (*CUPS[:shown], *((2, 2, 2, 2, 3),) * (4 - shown))
-    assert drawn(on_seven_fives(shown), size) == drawn(on_seven_fives(shown, other), size)
-
-
 def exchanged(board: Board, rng: Random) -> Board:
-    """Return the same board with other dice in the cups that are down, and another count."""
+    """Return a copy of the board with other dice in the closed cups, and another count."""
     twin, now = board.copy(), board.showdown
     assert now is not None
     down = [seat for seat in range(len(now.shown.hands)) if seat not in now.opened and seat != board.me]
@@ -173,7 +169,7 @@ def exchanged(board: Board, rng: Random) -> Board:
     size=st.sampled_from(SIZES),
     seed=st.integers(0, 1000),
 )
-def test_whatever_is_in_the_cups_that_are_down_all_looks_the_same(
+def test_no_output_depends_on_dice_in_closed_cups(
     rules: str, players: int, me: int | None, size: tuple[int, int], seed: int
 ) -> None:
     rng = Random(seed)
@@ -190,8 +186,8 @@ def test_whatever_is_in_the_cups_that_are_down_all_looks_the_same(
 
 @pytest.mark.parametrize("moves", [("5x5", "liar"), ("6x5", "liar"), ("9x5", "liar")])
 @pytest.mark.parametrize("cups", [CUPS, (CUPS[0], None, CUPS[2], CUPS[3])])
-def test_the_verdict_waits_for_the_count(moves: tuple[str, ...], cups: tuple[Hand | None, ...]) -> None:
-    """Also that a round does not count, as a cup stays down."""
+def test_verdict_is_unknown_until_the_engine_reports_it(moves: tuple[str, ...], cups: tuple[Hand | None, ...]) -> None:
+    """This includes the news that a round is void because a cup stayed down."""
     for shown in range(5):
         assert showdown.words(called(*moves, cups=cups, shown=shown)) is None
     assert showdown.words(called(*moves, cups=cups)) is not None
@@ -200,6 +196,8 @@ def test_the_verdict_waits_for_the_count(moves: tuple[str, ...], cups: tuple[Han
 @pytest.mark.parametrize(
     ("moves", "cups", "told"),
     [
+        (("6x5", "exact"), CUPS, ("EXACT", "six fives", "on the nose")),
+        (("5x5", "exact"), CUPS, ("NOT EXACT", "six fives,", "not five")),
         (("5x5", "liar"), CUPS, ("TRUE", "six fives,", "one to spare")),
         (("6x5", "liar"), CUPS, ("TRUE", "six fives,", "just enough")),
         (("9x5", "liar"), CUPS, ("A LIE", "six fives,", "not nine")),
@@ -207,17 +205,8 @@ def test_the_verdict_waits_for_the_count(moves: tuple[str, ...], cups: tuple[Han
         (("4x5", "liar"), (CUPS[0], None, CUPS[2], CUPS[3]), ("TRUE", "at least five fives,", "one to spare")),
     ],
 )
-def test_the_words_of_a_verdict(moves: tuple[str, ...], cups: tuple[Hand | None, ...], told: tuple[str, ...]) -> None:
-    words = showdown.words(called(*moves, cups=cups))
-    assert words is not None
-    assert words[:3] == told
-
-
-@pytest.mark.parametrize(
-    ("quantity", "told"), [(6, ("EXACT", "six fives", "on the nose")), (5, ("NOT EXACT", "six fives,", "not five"))]
-)
-def test_the_words_on_a_call_of_exact(quantity: int, told: tuple[str, ...]) -> None:
-    words = showdown.words(called(f"{quantity}x5", "exact", rules="spot-on"))
+def test_words_of_a_verdict(moves: tuple[str, ...], cups: tuple[Hand | None, ...], told: tuple[str, ...]) -> None:
+    words = showdown.words(called(*moves, rules="spot-on", cups=cups))
     assert words is not None
     assert words[:3] == told
 
@@ -225,7 +214,7 @@ def test_the_words_on_a_call_of_exact(quantity: int, told: tuple[str, ...]) -> N
 @pytest.mark.parametrize(
     ("me", "tone"), [(0, "band-wrong"), (1, "band-right"), (2, "band-right"), (None, "band-right")]
 )
-def test_the_ground_of_a_verdict_tells_whether_the_reader_was_right(me: int | None, tone: str) -> None:
+def test_verdict_is_filled_by_the_readers_side(me: int | None, tone: str) -> None:
     sample = Sample(CLASSIC, NAMES, me=me)
     sample.roll()
     sample.play("9x5", "liar")  # Ada bids, Ben calls
@@ -235,18 +224,18 @@ def test_the_ground_of_a_verdict_tells_whether_the_reader_was_right(me: int | No
     assert words.tone == tone
 
 
-def test_dice_past_the_bid_stand_behind_a_bar() -> None:
-    assert "5   1   5   1 │ 5   5" in drawn(called("4x5", "liar"))  # Ben called, so Ada is the last
+def test_bar_separates_dice_beyond_the_bid() -> None:
+    assert "5   1   5   1 │ 5   5" in drawn(called("4x5", "liar"))  # Ben called, so the cup of the bidder, Ada, is last
 
 
-def test_a_void_round_says_whose_cup_stayed_down() -> None:
+def test_void_round_says_whose_cup_stayed_down() -> None:
     shown = drawn(called("6x5", "liar", cups=(CUPS[0], None, CUPS[2], CUPS[3])), theme=ASCII)
     assert "*** VOID ***" in shown
     assert "stayed down" in shown
     assert "nobody loses a die" in shown
 
 
-def test_the_band_tells_no_more_than_the_cups_that_are_up() -> None:
+def test_band_counts_only_the_opened_cups() -> None:
     told = [band(on_seven_fives(shown), "", with_odds=True, is_behind=False).text for shown in range(6)]
     assert told == [
         "You call liar on Dan's seven fives.",
@@ -258,25 +247,23 @@ def test_the_band_tells_no_more_than_the_cups_that_are_up() -> None:
     ]
 
 
-def test_dice_stay_in_their_slots_when_all_cups_are_up() -> None:
+def test_slots_do_not_change_after_the_last_cup() -> None:
     def slots(shown: int) -> list[str]:
-        return drawn(called("5x5", "liar", shown=shown)).split("\n")[
-            8:10
-        ]  # Ben calls Ada's bid, so her cup is the last
+        return drawn(called("5x5", "liar", shown=shown)).split("\n")[8:10]
 
     assert slots(4) == slots(5)
     assert slots(5)[1].split() == ["▲", "■", "■", "●", "●", "●"]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_long_name_never_hides_the_call(size: tuple[int, int]) -> None:
+def test_long_name_does_not_hide_the_call(size: tuple[int, int]) -> None:
     sample = Sample(CLASSIC, ("Ada", "Maximilian the Great"))
     sample.roll()
     sample.play("7x5", "liar")
     assert "calls LIAR" in drawn(sample.board, size)
 
 
-def test_siding_shows_who_is_on_which_side() -> None:
+def test_siding_shows_the_players_of_each_side() -> None:
     sample = Sample(PRESETS["joker"], NAMES, me=3)
     sample.roll()
     sample.play("7x5", "liar", "accuser")
@@ -299,7 +286,7 @@ def test_siding_shows_who_is_on_which_side() -> None:
     seed=st.integers(0, 1000),
     motion=st.sampled_from(["full", "none"]),
 )
-def test_in_every_match_pictures_fit_and_the_verdict_is_in_sight_with_the_count_of_the_engine(
+def test_pictures_of_random_matches_fit_and_show_the_engines_count(
     rules: str, names: list[str], me: int | None, size: tuple[int, int], theme: Theme, seed: int, motion: str
 ) -> None:
     rng = Random(seed)
@@ -325,7 +312,7 @@ def test_in_every_match_pictures_fit_and_the_verdict_is_in_sight_with_the_count_
 
 @pytest.mark.parametrize("columns", [30, 34, 60])
 @pytest.mark.parametrize("rows", [4, 5, 9])
-def test_no_verdict_ends_at_a_colon(rows: int, columns: int) -> None:
+def test_verdict_is_not_cut_at_a_colon(rows: int, columns: int) -> None:
     canvas = Canvas(columns, rows, ASCII)
     draw_verdict(canvas, called("6x5", "liar", cups=(CUPS[0], None, CUPS[2], CUPS[3])), Area(0, 0, columns, rows))
     shown = canvas.text()
@@ -333,7 +320,7 @@ def test_no_verdict_ends_at_a_colon(rows: int, columns: int) -> None:
     assert "nobody loses" in shown or "down:" not in shown
 
 
-def test_after_a_call_the_table_tells_the_call_and_its_verdict() -> None:
+def test_bids_answer_after_a_call_has_the_call_and_verdict() -> None:
     board = called("9x5", "liar")
     assert board.state is not None
     board.state = board.state._replace(bids=())

@@ -1,4 +1,4 @@
-"""Output that nobody waits for: nothing is lost, nothing blocks, and what cannot be written is known."""
+"""Output that never blocks the caller. Lost output is reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cli.table.writer import Writer, drained, overheard
 
 
 class Pipe:
-    """A pipe, to write into as a text."""
+    """A pipe with a text stream at its writing end."""
 
     def __init__(self) -> None:
         self.reader, writer = os.pipe()
@@ -49,9 +49,9 @@ async def test_everything_is_written_in_order(pipe: Pipe) -> None:
     assert read(pipe.reader, len(expected)) == expected
 
 
-async def test_a_reader_that_sleeps_holds_nobody_up_and_loses_nothing(pipe: Pipe) -> None:
+async def test_slow_reader_blocks_nothing_and_loses_nothing(pipe: Pipe) -> None:
     writer = Writer(pipe.stream, limit=None)
-    text = "x" * 1_000_000  # far more than a pipe holds
+    text = "x" * 1_000_000  # more than the pipe's buffer
     writer.write(text)
     assert not await writer.drain(0.05)
     assert writer.is_busy
@@ -60,7 +60,7 @@ async def test_a_reader_that_sleeps_holds_nobody_up_and_loses_nothing(pipe: Pipe
     assert (await woken).decode() == text
 
 
-async def test_a_terminal_that_stands_still_costs_bounded_memory_and_says_so_afterwards(pipe: Pipe) -> None:
+async def test_output_beyond_the_limit_is_dropped_and_reported(pipe: Pipe) -> None:
     writer = Writer(pipe.stream, limit=200_000)
     for _ in range(100):
         writer.write("x" * 10_000)
@@ -71,7 +71,7 @@ async def test_a_terminal_that_stands_still_costs_bounded_memory_and_says_so_aft
     assert told.startswith("x" * 200_000 + "\r\n(Some lines were lost")
 
 
-async def test_a_writer_whose_reader_has_gone_is_told(pipe: Pipe) -> None:
+async def test_writing_fails_once_the_reader_is_gone(pipe: Pipe) -> None:
     pipe.stop_reading()
     writer = Writer(pipe.stream)
     writer.write("anybody there?")
@@ -84,7 +84,7 @@ async def test_a_writer_whose_reader_has_gone_is_told(pipe: Pipe) -> None:
             pass
 
 
-async def test_an_action_that_waits_for_silence_is_done_once(pipe: Pipe) -> None:
+async def test_when_idle_runs_its_callback_once(pipe: Pipe) -> None:
     done: list[str] = []
 
     def do() -> None:
@@ -101,7 +101,7 @@ async def test_an_action_that_waits_for_silence_is_done_once(pipe: Pipe) -> None
     assert done == ["done"]
 
 
-async def test_what_threads_print_is_told_line_by_line_and_the_last_one_without_its_end() -> None:
+async def test_overheard_reports_lines_of_all_threads_and_an_unfinished_last_line() -> None:
     told = list[str]()
     with overheard(told.append, "utf-8"):
         await asyncio.gather(*(asyncio.to_thread(print, "from a thread", number) for number in range(20)))
