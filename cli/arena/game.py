@@ -9,12 +9,13 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, BinaryIO, Final, NamedTuple, get_args
 
 from cli.arena.fixtures import NAME_COLUMNS, ArenaTable, ClassBot, Entrant, Fixture, seated
 from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
@@ -33,12 +34,14 @@ from cli.bots.line_log import LineLog
 from cli.bots.player_class import EntrantError, UnmadeError
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError, split_command
+from cli.render import shown_path
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Move
 from p2pdice.rulesets import Ruleset
 from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
 from p2pdice.views import View
+from protocol.files import open_outside
 
 _FAULTS: Final = get_args(FaultKind)
 _MOST: Final = 1_000_000_000
@@ -46,6 +49,8 @@ _MOST: Final = 1_000_000_000
 _LOG_CHARACTERS: Final = 80
 LONGEST_BOT: Final = 4_096
 """Maximum characters of the text that was typed for a bot."""
+LONGEST_LINE: Final = 8 << 20
+"""Bytes. A game takes about four thousand, and up to five million if ten bots fail in every way and at great length."""
 _DESCRIBED: Final = 8
 """Maximum number of faults that a game describes for each seat. A seat with more makes the same again and again."""
 
@@ -186,6 +191,50 @@ def _texts(data: object, most: int) -> tuple[str, ...]:
     if not isinstance(data, list) or not all(isinstance(each, str) and len(each) <= most for each in data):
         raise ValueError("this is not a game of an arena: its bots are not named")
     return tuple(data)
+
+
+class GameFileError(ValueError):
+    """A line of a file cannot be used. The message is a clause that names the line, safe to print."""
+
+
+class GameLines:
+    """The complete lines of a file in order. An incomplete last one, which a killed arena leaves, is ignored.
+
+    :param file: open for reading.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.number = 0
+        """The number of the line read last, from 1; 0 at the beginning."""
+        self.size = 0
+        """The bytes of the lines so far."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self._file.readline(LONGEST_LINE):
+            self.number += 1
+            if not line.endswith(b"\n"):
+                if len(line) == LONGEST_LINE:
+                    raise ValueError("the line is too long")
+                return
+            self.size += len(line)
+            yield line
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[GameLines]:
+    """Open a file for reading inside the block.
+
+    :raises GameFileError: if a line is too long, or the block raises a ValueError, which must be about the line read
+        last, and safe to print.
+    :raises OSError: if the file cannot be read, or is no regular file.
+    """
+    with open_outside(path) as file:
+        lines = GameLines(file)
+        try:
+            yield lines
+        except ValueError as error:
+            raise GameFileError(f"line {lines.number} of {shown_path(path)}: {error}") from None
 
 
 class TimedBot(Bot):

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from cli.arena.bounds import quantile_of
 from cli.arena.fixtures import Entrant
-from cli.arena.game import LONGEST_BOT, Game
-from cli.arena.game_file import reading
+from cli.arena.game import LONGEST_BOT, Game, reading
 from cli.arena.ratings import Deal, Deals, Rating, rate
 from cli.arena.standings import CONFIDENCE
 from cli.foreign_text import read_object

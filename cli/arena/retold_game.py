@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from cli.arena.game import Game, SeatFault
-from cli.arena.game_file import reading
+from cli.arena.game import Game, SeatFault, reading
 from cli.bots.faults import predicate
 from cli.bots.referee import Referee
 from cli.exits import Failure

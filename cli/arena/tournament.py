@@ -6,27 +6,32 @@ line. A resumed arena takes the complete lines, and plays the missing games.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from sqlite3 import Connection
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from cli.arena.fault_list import FaultList
 from cli.arena.fixtures import Fixture, fixture_at, fixtures, one_deal, seated
-from cli.arena.game import Game, Plan, luck
-from cli.arena.game_file import reading
+from cli.arena.game import Game, Plan, SeatFault, luck, reading
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
+from cli.bots.faults import predicate, trace_lines
 from cli.exits import Failure
 from cli.foreign_text import read_object, write_object
-from cli.render import listing, shown_path
+from cli.render import command_line, counted, escape, listing, shown_path
 from p2pdice.version import VERSION as PROGRAM
 from protocol.files import check_own
 from protocol.storage.database import HomeInUseError, hold_file
+
+_MOST: Final = 20
+"""Maximum number of different faults that are kept for each entrant."""
+_SHOWN: Final = 5
+"""Maximum number of them that are printed."""
 
 PlayedGames = list[tuple[Fixture, Game]]
 
@@ -61,20 +66,20 @@ def run(
     numbers = {fixture.number for fixture in every}
     waiting = {game.number: game for game in journal.games if game.number in numbers}
     resumed = len(waiting)
-    counted: PlayedGames = []
+    scored: PlayedGames = []
 
     def is_over() -> bool:
-        while not (decision and decision.is_made) and len(counted) < len(every):
-            fixture = every[len(counted)]
+        while not (decision and decision.is_made) and len(scored) < len(every):
+            fixture = every[len(scored)]
             if fixture.number not in waiting:
                 break
-            counted.append((fixture, waiting[fixture.number]))
+            scored.append((fixture, waiting[fixture.number]))
             if decision:
-                decision.add(*counted[-1])
-        return len(counted) == len(every) or bool(decision and decision.is_made)
+                decision.add(*scored[-1])
+        return len(scored) == len(every) or bool(decision and decision.is_made)
 
     if is_over():
-        return counted
+        return scored
     missing: Iterator[Fixture] = (fixture for fixture in every if fixture.number not in waiting)
     with closing(play_all(open_executor, workers, plan, missing)) as batches:
         for games in batches:
@@ -83,7 +88,7 @@ def run(
             told(ArenaProgress(len(waiting), len(every), resumed))
             if is_over():
                 break
-    return counted
+    return scored
 
 
 def _result(game: Game) -> Game:
@@ -215,6 +220,77 @@ class Journal:
             raise ValueError("this is a game of another arena")
         self._note(fixture, game)
         self.games.append(_result(game))
+
+
+@dataclass(slots=True)
+class ListedFault:
+    """Faults of one entrant that probably have the same cause."""
+
+    first: SeatFault
+    game: int
+    """The number of the first game that has it, in the order in which games ended."""
+    games: int = 0
+    """How many games have it."""
+    times: int = 0
+    """How often it was made in them."""
+
+
+class FaultList:
+    """The different faults in some games."""
+
+    def __init__(self) -> None:
+        self._faults: defaultdict[int, dict[tuple[str, str, str], ListedFault]] = defaultdict(dict)
+        """By entrant."""
+
+    def add(self, game: Game, entrants: Sequence[int]) -> None:
+        """Add the faults described in a game.
+
+        :param entrants: by seat.
+        """
+        noted = set()
+        for each in game.described:
+            faults, likeness = self._faults[entrants[each.seat]], each.likeness
+            if likeness not in faults and len(faults) == _MOST:
+                continue
+            listed = faults.setdefault(likeness, ListedFault(each, game.number))
+            listed.times += each.times
+            listed.games += (entrants[each.seat], likeness) not in noted  # an entrant can have several seats
+            noted.add((entrants[each.seat], likeness))
+
+    def text(self, plan: Plan, path: Path) -> str:
+        """Return the faults in words, with the commands that show their games; empty if there are none.
+
+        :param path: the file of the games.
+        """
+        return "\n".join(self._lines(plan, path))
+
+    def _lines(self, plan: Plan, path: Path) -> Iterator[str]:
+        for entrant, faults in sorted(self._faults.items()):
+            name = plan.entrants[entrant].name
+            shown = sorted(faults.values(), key=lambda each: -each.games)
+            for each in shown[:_SHOWN]:
+                times = f"{counted(each.times, 'time')} in {counted(each.games, 'game')}"
+                where = f"first in game {each.game}{', ' * bool(each.first.log)}{each.first.log}"
+                yield f"{name} {escape(predicate(each.first.reason, each.first.played, times, where))}."
+                yield from trace_lines(each.first.trace)
+                yield f"    {command_line('replay', path, '--game', str(each.game))}"
+            if len(shown) > _SHOWN:
+                others = counted(len(shown) - _SHOWN, "other kind of fault", "other kinds of faults")
+                yield f"{name} made {others}, which the file describes."
+
+    def to_json(self, plan: Plan) -> list[dict[str, Any]]:
+        """Return the faults as data for JSON."""
+        return [
+            {
+                "bot": plan.entrants[entrant].name,
+                "game": each.game,
+                "games": each.games,
+                **each.first._asdict(),
+                "times": each.times,
+            }
+            for entrant, faults in sorted(self._faults.items())
+            for each in faults.values()
+        ]
 
 
 def _changed(found: dict[str, Any], plan: Plan) -> str:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.arena.fixtures import gauntlet, name_key, named, round_robin, unique_names
-from cli.arena.game import Plan
-from cli.arena.game_file import GameFileError
+from cli.arena.game import GameFileError, Plan
 from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
 from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.arena.game_file import GameFileError
+from cli.arena.game import GameFileError
 from cli.arena.retold_game import RetoldGame, UnreadableGameError, game_from, is_arena
 from cli.commands.judging import named_transcript, read_transcript
 from cli.commands.verify import CODES, FileVerdict, describe, headline

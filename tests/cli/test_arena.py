@@ -26,7 +26,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.arena.bounds import ConfidenceSequence, interval
-from cli.arena.fault_list import FaultList
 from cli.arena.fixtures import (
     NAME_COLUMNS,
     ArenaTable,
@@ -41,12 +40,21 @@ from cli.arena.fixtures import (
     seated,
     unique_names,
 )
-from cli.arena.game import GIVEN_UP, Game, Plan, SeatFault, close_all_programs, close_programs, play, play_games
-from cli.arena.game_file import GameFileError
+from cli.arena.game import (
+    GIVEN_UP,
+    Game,
+    GameFileError,
+    Plan,
+    SeatFault,
+    close_all_programs,
+    close_programs,
+    play,
+    play_games,
+)
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
 from cli.arena.ratings import POINTS
 from cli.arena.standings import Decision, Summary, summary_text
-from cli.arena.tournament import Journal, filed, kept, run
+from cli.arena.tournament import FaultList, Journal, filed, kept, run
 from cli.bots.bot import PlayerBot, SharedDice
 from cli.bots.program_bot import STARTS
 from cli.bots.referee import Referee

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.arena import game_file
-from cli.arena.game import Game
-from cli.arena.game_file import GameFileError
+from cli.arena.game import LONGEST_LINE, Game, GameFileError
 from cli.arena.rating_list import RatingList
 from cli.arena.retold_game import game_from
 from cli.arena.tournament import Journal, filed
@@ -105,7 +103,7 @@ def test_a_line_that_is_no_game_is_refused(path: Path, read: Callable[[Path], No
 def test_a_line_without_an_end_is_not_read_into_memory(
     path: Path, read: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(game_file, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr("cli.arena.game.LONGEST_LINE", 10_000)
     with path.open("a", encoding="utf-8") as file:
         file.write(" " * 10_000)
     with pytest.raises(GameFileError, match=r"^line 2 of .*: the line is too long$"):
@@ -129,7 +127,7 @@ def test_the_longest_game_of_a_bot_that_only_fails_has_room() -> None:
         "bots": ["odds"] * 10, "names": ["odds"] * 10, "options": {}, "seed": "1",
     }  # fmt: skip
     assert Game.from_json(ten)
-    assert len(json.dumps(ten)) < game_file.LONGEST_LINE
+    assert len(json.dumps(ten)) < LONGEST_LINE
 
 
 @pytest.mark.parametrize("whole", [b"not an arena", b'{"type":"game"}\n', b"{}\n"])

@@ -13,7 +13,7 @@ import pytest
 
 from cli.arena import rating_list
 from cli.arena.fixtures import name_key, unique_names
-from cli.arena.game_file import GameFileError
+from cli.arena.game import GameFileError
 from cli.arena.rating_list import ListedRating, RatingList
 from cli.arena.ratings import POINTS
 from tests.cli.conftest import Run
