@@ -1,1 +1,1 @@
-"""Tournaments in memory: which bot is better, by how much, and how sure that is."""
+"""Tournaments in memory, which measure by how much one bot is better than another."""

@@ -1,4 +1,4 @@
-"""Bounds of the mean of independent scores from 0 to 1: for a number fixed in advance, and for any number at once."""
+"""Confidence bounds of the mean of independent scores from 0 to 1, for a fixed or an open number of scores."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from statistics import NormalDist, fmean, stdev
 from typing import Final, NamedTuple
 
 _STAKES: Final = tuple(0.99 / 2**halving for halving in range(8))
-"""Shares of their capital that gamblers bet. Large ones find large differences soon, small ones find small ones."""
+"""The shares of their capital that gamblers bet. Large shares find large differences soon, small shares small ones."""
 _STEP: Final = 1e-9
-"""Precision of a bound."""
+"""The precision of a bound."""
 _NARROWEST: Final = 200
-"""Number of deals of a typical decision."""
+"""The number of deals after which a typical decision is made: the intervals are narrowest there."""
 
 
 class Interval(NamedTuple):
@@ -33,13 +33,13 @@ def quantile_of(confidence: float) -> float:
 
 
 def quantile_at_any_time(error: float, count: int) -> float:
-    """Return the same for an interval that holds after every count at once, if the first counts are not tiny.
+    """Return the same for intervals that hold at all counts simultaneously, except for tiny ones.
 
     Source: the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central
     limit theory and asymptotic confidence sequences" (2024), theorem 2.2. It is narrowest near :data:`_NARROWEST`.
 
     :param error: maximum probability that the true value is ever outside the interval.
-    :param count: independent observations so far.
+    :param count: the number of independent observations so far.
 
     >>> [round(quantile_at_any_time(0.01, count), 2) for count in (20, 200, 2_000, 20_000)]
     [4.32, 3.57, 3.75, 4.03]
@@ -52,8 +52,8 @@ def quantile_at_any_time(error: float, count: int) -> float:
 def interval(scores: list[float], confidence: float) -> Interval:
     """Return bounds of the mean for a number of deals that was fixed in advance, by the normal approximation.
 
-    A lost deal and a won deal are added, in the manner of Agresti and Coull (1998). A few deals with the same score by
-    chance would otherwise have no variance, and look certain.
+    A lost deal and a won deal are added, as by Agresti and Coull (1998). Without them, a few deals with equal scores
+    would have no variance, and would look certain.
 
     >>> interval([0.0, 1.0] * 49, 0.95)
     Interval(low=0.4015..., high=0.5984...)
@@ -67,27 +67,29 @@ def interval(scores: list[float], confidence: float) -> Interval:
 
 
 class ConfidenceSequence:
-    """Bounds that hold after all deals at once, so games may stop after any deal, as soon as the bounds are decisive.
+    """Bounds that hold after every deal simultaneously, so games may stop as soon as the bounds are decisive.
 
     For each possible mean, a gambler bets that the true mean is higher, at odds that are fair if it is not. The
-    gambler's capital then exceeds 2 / ``error`` with a probability of at most ``error`` / 2 (Ville 1939), so a mean at
-    which it does is too low. Another gambler finds the means that are too high. Source: the hedged capital process of
-    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (2023), with the initial capital
-    divided between several constant bets (their diversified Kelly betting). It holds for every distribution on [0, 1].
+    gambler's capital then exceeds 2 / ``error`` with a probability of at most ``error`` / 2 (Ville 1939). If it does,
+    the mean is rejected as too low. Another gambler finds the means that are too high.
+
+    Source: the hedged capital process of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
+    betting" (2023), with the initial capital divided between several constant bets (their diversified Kelly betting).
+    The bounds hold for every distribution on [0, 1].
 
     :param error: maximum probability that the mean is ever outside the bounds.
-    :param watched: means to which the true one is compared after each deal.
+    :param watched: means that are compared with the true one after each deal.
     """
 
     def __init__(self, error: float, watched: Collection[float]) -> None:
         self.known = Interval(0.0, 1.0)
-        """The bounds as far as they exclude watched means. They never widen, because they hold at all times."""
+        """Bounds computed only from the watched means. They never widen, because an excluded mean stays excluded."""
         self._enough = log(2 / error)
         self._watched = watched
         self._counts: Counter[float] = Counter()
 
     def add(self, score: float) -> None:
-        """Add the score of a further deal."""
+        """Add the score of the next deal."""
         self._counts[score] += 1
         low, high = self.known
         for mean in self._watched:
@@ -100,7 +102,7 @@ class ConfidenceSequence:
 
     @property
     def interval(self) -> Interval:
-        """The current bounds, at most as wide as the known ones."""
+        """The current bounds, at most as wide as :attr:`known`."""
         low, high = self.known
         if not self._counts:
             return self.known
@@ -115,14 +117,14 @@ class ConfidenceSequence:
 
 
 def _log_capital(counts: Mapping[float, int], mean: float) -> float:
-    """Return the logarithm of the capital of who bets against a mean, for each unit of the initial capital."""
+    """Return the logarithm of a gambler's capital, in units of the initial one, after bets that the mean is higher."""
     logs = [sum(count * log1p(stake * (score / mean - 1)) for score, count in counts.items()) for stake in _STAKES]
     largest = max(logs)
     return largest + log(sum(exp(each - largest) for each in logs) / len(logs))
 
 
 def _edge(is_outside: Callable[[float], bool], outer: float, inner: float) -> float:
-    """Return the last mean on the way from ``outer`` to ``inner`` that is outside, by bisection; at least ``outer``."""
+    """Return by bisection the outside value nearest to ``inner``; ``outer`` if there is none between them."""
     while abs(inner - outer) > _STEP:
         middle = (outer + inner) / 2
         if is_outside(middle):

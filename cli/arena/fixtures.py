@@ -29,7 +29,7 @@ class ArenaTable(NamedTuple):
     """A table whose games are counted together."""
 
     rules: str
-    """The name of the ruleset, as it was given."""
+    """The name of the ruleset, as it was typed."""
     seats: tuple[int, ...]
     """Entrants by seat, in the first rotation."""
 
@@ -38,7 +38,7 @@ class Fixture(NamedTuple):
     """One game to be played."""
 
     number: int
-    """The place, from 0, in the order in which results are read. It does not depend on the number of games planned."""
+    """The index in the order in which results are read. It does not depend on the number of games planned."""
     table: int
     deal: int
     """From 0. Games of one table and one deal have the same dice."""
@@ -49,8 +49,8 @@ class Fixture(NamedTuple):
 def round_robin(entrants: int, rules: Sequence[str], sizes: Sequence[int]) -> tuple[ArenaTable, ...]:
     """Return the tables at which all entrants meet each other equally often.
 
-    Each entrant has at most one seat at a table. If there are fewer entrants than seats, all of them sit down, and take
-    the other seats in rotation.
+    Each entrant has at most one seat at a table, unless there are fewer entrants than seats. Then all of them sit at
+    every table, and take the remaining seats in turn.
     """
     return tuple(
         ArenaTable(name, tuple(seats[seat % len(seats)] for seat in range(size)))
@@ -73,7 +73,7 @@ def gauntlet(entrants: int, rules: Sequence[str], sizes: Sequence[int]) -> tuple
 def fixtures(tables: Sequence[ArenaTable], games: int) -> Iterator[Fixture]:
     """Yield all games, deal by deal, so that all tables progress equally.
 
-    :param games: the number at each table; rounded up to whole deals.
+    :param games: the number of games at each table; rounded up to whole deals.
     """
     order = one_deal(tables)
     deals = [-(-games // len(table.seats)) for table in tables]
@@ -84,7 +84,7 @@ def fixtures(tables: Sequence[ArenaTable], games: int) -> Iterator[Fixture]:
 
 
 def one_deal(tables: Sequence[ArenaTable]) -> list[tuple[int, int]]:
-    """Return the table and the rotation of each game of one deal, in the order of the fixtures."""
+    """Return the table's index and the rotation of each game of one deal, in the order of the fixtures."""
     return [(index, rotation) for index, table in enumerate(tables) for rotation in range(len(table.seats))]
 
 
@@ -118,10 +118,10 @@ class Entrant(NamedTuple):
         return kind_of(self.text)
 
     def seat(self, rng: Random, log: LineLog | None = None) -> Bot:
-        """Return a bot that plays for this entrant, unless it is a program.
+        """Return a bot that plays for this entrant, which must be a house bot or a class.
 
         :param rng: the only source of randomness of a house bot, and of a class that takes one.
-        :param log: receives what a class is told and answers, in the form that a program reads and writes.
+        :param log: records the messages to and from a class in the form that a program reads and writes.
         :raises EntrantError: if the class does not exist, or does not make a player.
         :raises UnmadeError: if the code of the class fails.
         """
@@ -131,7 +131,7 @@ class Entrant(NamedTuple):
 
 
 class ClassBot(PlayerBot):
-    """A player of a user's class. Its moves are spelled and parsed again, so nothing but a move reaches the engine."""
+    """A player of a user's class. Moves are converted to text and parsed again, so only real moves reach the engine."""
 
     def __init__(self, name: str, player: Player, log: LineLog | None) -> None:
         super().__init__(name, player)
@@ -166,13 +166,13 @@ class ClassBot(PlayerBot):
 
 
 NAME_COLUMNS: Final = 14
-"""Maximum columns of a name, so that two of them fit beside the figures of a table."""
+"""Maximum columns of a name, so that a line of the standings has room for two names."""
 
 
 def unique_names(texts: Sequence[str]) -> list[str]:
-    """Return short names for bots, given what was typed for them: each different, and safe to print.
+    """Return short names for bots, given the typed texts. The names are unique and safe to print.
 
-    A name that a bot before has, or a program or a class shares with a level, gets a number.
+    A name is numbered if an earlier bot has it, or if it is a house bot's level but names a program or a class.
 
     >>> unique_names(["odds", "./odds.py", "my_bots:Careful", "my_bots:Careful", "odds"])
     ['odds', 'odds 2', 'Careful', 'Careful 2', 'odds 3']
@@ -189,9 +189,9 @@ def unique_names(texts: Sequence[str]) -> list[str]:
 
 
 def name_key(texts: Sequence[str], names: Sequence[str], beside: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a sentence with the typed text of each bot whose name was cut, or differs from another only by its number.
+    """For each bot whose name was shortened, or has a namesake, yield a sentence with its typed text.
 
-    :param beside: further differences between the bots, unescaped.
+    :param beside: for each bot, another fact that tells it from its namesakes; unescaped.
     """
     labels = [label_of([text]) for text in texts]
     for text, label, name, origin in zip_longest(texts, labels, names, beside, fillvalue=""):
@@ -200,6 +200,6 @@ def name_key(texts: Sequence[str], names: Sequence[str], beside: Sequence[str] =
 
 
 def named(texts: Sequence[str]) -> tuple[Entrant, ...]:
-    """Return the entrants that were typed."""
+    """Return the entrants for typed texts."""
     versions = {text: version_of(text) for text in texts}
     return tuple(Entrant(text, name, versions[text]) for text, name in zip(texts, unique_names(texts), strict=True))

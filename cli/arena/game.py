@@ -1,6 +1,7 @@
-"""One game of an arena, its record, and the worker that plays games one after the other.
+"""The games of an arena: the worker that plays them, their records, and the file that holds the records.
 
-Workers run in processes of this machine or of a cluster, and keep programs running from game to game of an arena.
+Workers run in processes of this machine or of a cluster, and keep programs running between games. docs/games.md
+describes the format of the file, which may come from a stranger.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ _LOG_CHARACTERS: Final = 80
 LONGEST_BOT: Final = 4_096
 """Maximum characters of the text that was typed for a bot."""
 LONGEST_LINE: Final = 8 << 20
-"""Bytes. A game takes about four thousand, and up to five million if ten bots fail in every way and at great length."""
+"""In bytes. A game takes about four thousand, and up to five million if ten bots fail often and verbosely."""
 _DESCRIBED: Final = 8
-"""Maximum number of faults that a game describes for each seat. A seat with more makes the same again and again."""
+"""Maximum number of faults that a game describes for each seat. A seat with more probably repeats one mistake."""
 
 
 class SeatFault(NamedTuple):
@@ -82,7 +83,7 @@ class SeatFault(NamedTuple):
     def from_json(cls, data: Sequence[object], seats: int) -> SeatFault:
         """Return the fault from parsed JSON.
 
-        :raises ValueError: if the data is anything else.
+        :raises ValueError: if the data does not describe a fault.
         """
         fault = cls(*data)  # type: ignore[arg-type]  # checked below
         texts = (
@@ -92,14 +93,14 @@ class SeatFault(NamedTuple):
             (fault.log, _LOG_CHARACTERS),
         )
         if not all(isinstance(text, str) and len(text) <= most for text, most in texts):
-            raise ValueError("this is not a game of an arena: a fault is not described in words")
+            raise ValueError("this is not a game of an arena: a fault is not described in text")
         if fault.kind not in _FAULTS or not all(
             type(each) is int and least <= each <= _MOST
             for each, least in ((fault.seat, 0), (fault.line, 0), (fault.times, 1))
         ):
-            raise ValueError("this is not a game of an arena: it describes something that is not a fault")
+            raise ValueError("this is not a game of an arena: a fault has an unknown kind or an impossible number")
         if fault.seat >= seats:
-            raise ValueError("this is not a game of an arena: nobody sits where a fault was made")
+            raise ValueError("this is not a game of an arena: a fault belongs to a seat that does not exist")
         return fault
 
 
@@ -110,7 +111,7 @@ class Game:
     number: int
     """The number of its fixture."""
     rules: str
-    """The name of its ruleset, as it was given."""
+    """The name of its ruleset, as it was typed."""
     leader: int
     """The seat that led the first round."""
     places: tuple[tuple[int, ...], ...]
@@ -124,11 +125,11 @@ class Game:
     described: tuple[SeatFault, ...] = ()
     """For each seat the first :data:`_DESCRIBED` of its different faults, in order."""
     bots: tuple[str, ...] = ()
-    """By seat, as they were typed. This and all further fields are set in a file, so that a game can be read alone."""
+    """The typed texts by seat. This field and those below are set only in a file, so that each line stands alone."""
     names: tuple[str, ...] = ()
-    """By seat, the names of the bots in the arena."""
+    """The bots' names in the arena, by seat."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The options of the rules. They are checked by whatever plays by them."""
+    """The options of the rules, which are not checked here."""
     seed: str = ""
     """The seed of its dice."""
 
@@ -139,7 +140,7 @@ class Game:
 
     def to_json(self) -> dict[str, Any]:
         """Return the game as data for JSON."""
-        # asdict would copy every part of every line, which took longer than half of the game itself.
+        # asdict would copy every part of every line, which took more than half as long as playing the game.
         data = {"type": "game", **{each.name: getattr(self, each.name) for each in fields(self)}}
         data["described"] = [fault._asdict() for fault in self.described]
         return data
@@ -148,7 +149,7 @@ class Game:
     def from_json(cls, data: dict[str, Any]) -> Game:
         """Return the game from parsed JSON that :meth:`to_json` has written.
 
-        :raises ValueError: if the data is anything else. The message is safe to print.
+        :raises ValueError: if the data is not a game. The message is safe to print.
         """
         try:
             game = cls(
@@ -162,25 +163,25 @@ class Game:
             )
             described = [tuple(dict(each)[name] for name in SeatFault._fields) for each in data["described"]]
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            raise ValueError("this is not a game of an arena: it lacks a key, or has one of another type") from None
+            raise ValueError("this is not a game of an arena: a key is missing or of the wrong type") from None
         options, seed = data.get("options"), data.get("seed")
         bots, names = _texts(data.get("bots"), LONGEST_BOT), _texts(data.get("names"), NAME_COLUMNS)
         if not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or not len(bots) == len(names) == len(game.faults):
-            raise ValueError("this is not a game of an arena: its seats are not those of its bots")
+            raise ValueError("this is not a game of an arena: the number of its seats is wrong")
         if not isinstance(options, dict) or not isinstance(seed, str):
-            raise ValueError("this is not a game of an arena: it does not name its rules and its seed")
+            raise ValueError("this is not a game of an arena: its rules or its seed are missing")
         seats = list(range(len(game.faults)))
         if not all(game.places) or sorted(seat for place in game.places for seat in place) != seats:
-            raise ValueError("this is not a game of an arena: its places are not those of its seats")
+            raise ValueError("this is not a game of an arena: its places do not contain every seat once")
         # The kinds are printed as they are, and sums of unbounded numbers could be too large to print.
         if any(
             kind not in _FAULTS or type(count) is not int or not 0 < count <= _MOST
             for faults in game.faults
             for kind, count in faults.items()
         ):
-            raise ValueError("this is not a game of an arena: its faults are not those of a bot")
+            raise ValueError("this is not a game of an arena: its numbers of faults are impossible")
         if len(game.ms) != len(seats) or not all(0 <= each <= _MOST for ms in game.ms for each in ms):
-            raise ValueError("this is not a game of an arena: its times are not those of its seats")
+            raise ValueError("this is not a game of an arena: its times are impossible")
         if len(described) > _DESCRIBED * len(seats):
             raise ValueError("this is not a game of an arena: it describes too many faults")
         faults = tuple(SeatFault.from_json(each, len(seats)) for each in described)
@@ -189,16 +190,16 @@ class Game:
 
 def _texts(data: object, most: int) -> tuple[str, ...]:
     if not isinstance(data, list) or not all(isinstance(each, str) and len(each) <= most for each in data):
-        raise ValueError("this is not a game of an arena: its bots are not named")
+        raise ValueError("this is not a game of an arena: its bots have no names")
     return tuple(data)
 
 
 class GameFileError(ValueError):
-    """A line of a file cannot be used. The message is a clause that names the line, safe to print."""
+    """A line of a file cannot be used. The message is a clause that names the line. It is safe to print."""
 
 
 class GameLines:
-    """The complete lines of a file in order. An incomplete last one, which a killed arena leaves, is ignored.
+    """The complete lines of a file in order. A killed arena may leave an incomplete last line, which is ignored.
 
     :param file: open for reading.
     """
@@ -208,7 +209,7 @@ class GameLines:
         self.number = 0
         """The number of the line read last, from 1; 0 at the beginning."""
         self.size = 0
-        """The bytes of the lines so far."""
+        """The total size of the lines so far, in bytes."""
 
     def __iter__(self) -> Iterator[bytes]:
         while line := self._file.readline(LONGEST_LINE):
@@ -240,7 +241,7 @@ def reading(path: Path) -> Iterator[GameLines]:
 class TimedBot(Bot):
     """A seat in one game. It times the bot's moves. An error in the bot's code costs a move, but does not end the game.
 
-    :param bot: it is not closed, because it may play in the next game.
+    :param bot: is not closed here, because it may play in the next game.
     :param lines: the lines of the game so far.
     """
 
@@ -248,7 +249,7 @@ class TimedBot(Bot):
         self.name = bot.name
         self.ms: list[float] = []
         self._described: dict[tuple[str, str, str], SeatFault] = {}
-        """The first of its different faults, by their likeness."""
+        """The first fault of each likeness."""
         self._bot = bot
         self._seat = seat
         self._lines = lines
@@ -295,7 +296,7 @@ class TimedBot(Bot):
 
     @property
     def described(self) -> Sequence[SeatFault]:
-        """The first of its different faults."""
+        """The first fault of each likeness, in order."""
         return tuple(self._described.values())
 
     @property
@@ -307,9 +308,9 @@ class TimedBot(Bot):
         """Count an error in the bot's code as a fault. Even ``sys.exit()`` there must not end the arena.
 
         :param view: the view for which a move is due.
-        :param is_checked: whether the rules refused what that code returned.
-        :raises BaseException: the error, if Ctrl-C caused it: :class:`asyncio.Runner` cancels the task, and raises
-            KeyboardInterrupt if Ctrl-C is pressed again.
+        :param is_checked: whether the error comes from checking the returned move.
+        :raises BaseException: the error itself, if Ctrl-C caused it: :class:`asyncio.Runner` cancels the task, and
+            raises KeyboardInterrupt if Ctrl-C is pressed again.
         """
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError | KeyboardInterrupt) and task is not None and task.cancelling():
@@ -356,7 +357,7 @@ async def play(number: int, rules: str, ruleset: Ruleset, bots: Sequence[Bot], d
 
 
 GIVEN_UP: Final = 3
-"""A program that fails for good in this many games in a row is not started again."""
+"""A program that had to be given up in this many games in a row is not started again."""
 
 
 class Plan(NamedTuple):
@@ -390,7 +391,7 @@ def play_games(plan: Plan, batch: tuple[Fixture, ...]) -> list[Game]:
 
 
 def forfeited(plan: Plan, fixture: Fixture) -> Game | None:
-    """Return the result of a game whose process died: all players except house bots lose, as each may have killed it.
+    """Return the result of a game whose process died. All players except house bots lose, as each may have killed it.
 
     :returns: None at a table of house bots, which are trusted.
     """
@@ -416,7 +417,7 @@ def forfeited(plan: Plan, fixture: Fixture) -> Game | None:
 
 
 def close_programs() -> None:
-    """End the programs that this thread's worker keeps."""
+    """End the programs that this thread's worker keeps running."""
     worker = getattr(_here, "worker", None)
     if worker is not None:
         _here.worker = None
@@ -425,7 +426,7 @@ def close_programs() -> None:
 
 
 def close_all_programs() -> None:
-    """End the programs of all threads in this process; a program that is in a game ends after the game.
+    """End the programs of all threads in this process. A program that is playing ends after its game.
 
     A worker that gets more games starts its programs again.
     """
@@ -433,7 +434,7 @@ def close_all_programs() -> None:
         worker.end_programs()
 
 
-_here: Final = threading.local()  # on a cluster several threads may work in one process
+_here: Final = threading.local()  # on a cluster, several threads may play in one process
 _workers: Final[set[_Worker]] = set()
 """The workers of all threads."""
 
@@ -539,7 +540,7 @@ class _Worker:
 def _made(entrant: Entrant, rng: Random, log: LineLog | None) -> Bot:
     try:
         return entrant.seat(rng, log)
-    except UnmadeError as error:  # it could be made before the first game; now it loses this game
+    except UnmadeError as error:  # it worked before the first game; now default moves are played for it
         return _Retired(entrant.name, error, log)
 
 
@@ -559,13 +560,13 @@ class _Program:
         self.bot: Bot = bot
         self.log = bot.log
         self.given_up = 0
-        """The number of games in a row, including the latest, in which it failed for good."""
+        """The number of games in a row, including the latest, in which it was given up."""
 
 
 class _Retired(Bot):
-    """Plays default moves for a bot that has been given up. It counts as one crash in each game, and takes no time.
+    """Plays default moves for a bot that has been given up. Each game counts one crash for the bot.
 
-    :param error: why it does not play: a predicate without a subject.
+    :param error: the reason why it does not play, as a predicate without a subject.
     """
 
     def __init__(self, name: str, error: Exception, log: LineLog | None = None) -> None:

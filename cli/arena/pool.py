@@ -1,7 +1,7 @@
 """Executors for the games of an arena: processes on this machine, or a Dask cluster.
 
-One feeder serves both. It submits batches that take a fraction of a second. If a process dies, the future of its batch
-is broken, in both cases.
+:func:`play_all` feeds both with batches that take a fraction of a second. In both, the future of a batch raises
+BrokenExecutor if its process dies.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ BATCH_SECONDS: Final = 0.5
 """Target duration of a batch. Submitting it takes far less, and progress is still reported often enough."""
 _LARGEST_BATCH: Final = 512
 _DEATHS: Final = 5
-"""Deaths for each worker, in a row and without a game between them, after which the arena gives up."""
+"""The arena gives up after this many deaths per worker without a finished game between them."""
 _AHEAD: Final = 2
-"""Submitted batches for each worker, waiting or running."""
+"""Unfinished batches per worker, waiting or running."""
 
 _ENDING: Final = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class WorkersDied(Failure):
-    """Processes die although only house bots play in them, or before anybody plays."""
+    """Processes keep dying, although only house bots play in them or no game has begun."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -68,7 +68,7 @@ def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Itera
     """Yield the games as they end, in any order. The caller may stop at any time.
 
     A player could kill its process rather than lose. So after a death, the games of the batch are played again, and
-    from then on each game is alone in its process. If that process dies, the game is forfeited.
+    from then on each batch is a single game. If its process dies, that game is forfeited.
 
     :param workers: the number of batches played at a time.
     :raises EntrantError: if a class of players does not exist.
@@ -114,16 +114,16 @@ def play_all(open_executor: Executors, workers: int, plan: Plan, fixtures: Itera
         for future in running:
             future.cancel()
         if running and isinstance(executor, _Processes):
-            executor.abandon()  # nobody needs these games, and a slow program can make them last for hours
+            executor.abandon()  # these games do not count, and a slow program can make them last for hours
         executor.shutdown()
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Hold back the signals that end an arena, while a process may be started.
+    """Block the signals that end an arena while a process may be starting.
 
-    A signal could otherwise arrive when the process is half started, or end it with a traceback before it ignores the
-    signal. The process inherits the mask from the thread that starts it, and that thread from this one.
+    Otherwise a signal could arrive when the process is half started, or end it with a traceback before it can ignore
+    the signal. The process inherits the mask from the thread that starts it, and that thread inherits it from this one.
     """
     if sys.platform == "win32":
         yield
@@ -139,14 +139,14 @@ def _timed(plan: Plan, batch: tuple[Fixture, ...], is_careful: bool) -> tuple[li
     begun = time.monotonic()
     games = play_games(plan, batch)
     if is_careful:
-        close_programs()  # one that kills this process after its game must not spoil the next game
+        close_programs()  # a program that kills this process after its game must not spoil the next game
     return games, time.monotonic() - begun
 
 
 def local(jobs: int, home: Path | None = None) -> Executors:
     """Return a function that starts worker processes on this machine.
 
-    They are spawned, not forked, so that they are alike on every system. They end when this process does.
+    They are spawned, not forked, so that they behave alike on every system. They end when this process does.
 
     :param home: the home whose log receives the standard error of programs; None for no log.
     """
@@ -154,9 +154,9 @@ def local(jobs: int, home: Path | None = None) -> Executors:
 
 
 class _Processes(ThreadPoolExecutor):
-    """Processes that can be ended in the middle of a game.
+    """Worker processes that can be killed in the middle of a game.
 
-    A thread waits for each process, so the death of one only breaks the work that it was doing.
+    Each has its own pool and its own thread, so the death of one breaks only its own work.
     """
 
     def __init__(self, jobs: int, home: Path | None) -> None:
@@ -183,7 +183,7 @@ class _Processes(ThreadPoolExecutor):
         self._end.close()
 
     def _process(self) -> Executor:
-        """Return the process of this thread. If it has died, replace it: the next work is not to blame."""
+        """Return the process of this thread, after replacing it if it has died: the next work is not to blame."""
         for _ in range(_DEATHS):
             process: Executor | None = getattr(self._here, "process", None)
             if process is None:
@@ -270,13 +270,13 @@ def cluster(address: str) -> Iterator[tuple[Executors, int]]:
 class _Cluster(Executor):
     """The workers of a cluster.
 
-    It replaces Dask's own executor, which mistakes a result for an error if the worker is lost as the result arrives.
+    Dask's own executor mistakes a result for an error if the worker is lost as the result arrives.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._tasks: dict[Future[Any], Task] = {}
-        """Unfinished tasks only, because the cluster keeps the result of each task that is referenced here."""
+        """Only unfinished tasks, because the cluster keeps the result of every task that is referenced here."""
 
     def submit(self, work: Callable[..., T], /, *args: Any, **options: Any) -> Future[T]:
         future: Future[T] = Future()
@@ -293,12 +293,12 @@ class _Cluster(Executor):
 
 
 def _pass_on(task: Task, future: Future[T]) -> None:
-    """Pass the result of a task to a future. If the result is lost again, wait until another worker has it."""
+    """Pass the result of a task to a future. If its worker was lost, this waits until another worker has the result."""
     from distributed import KilledWorker
 
     try:
         future.set_result(task.result())
-    except KilledWorker as error:  # several workers have died with it
+    except KilledWorker as error:  # several workers have died while running it
         future.set_exception(BrokenExecutor(str(error)))
     except Exception as error:  # noqa: BLE001 - the work may raise anything
         future.set_exception(error)

@@ -1,7 +1,7 @@
-"""A rating list of the bots in many files of arenas, which may come from anybody. docs/games.md describes their format.
+"""A rating list of the bots in many files of arenas, which may come from strangers.
 
-Games with equal seeds have the same dice, even in different files, so they are one cluster. So a file that is given
-twice, or a copy of it, does not make the ratings look more certain.
+Games with equal seeds have the same dice, even in different files, so they form one cluster. Therefore a second copy of
+a file does not make the ratings look more certain.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from cli.foreign_text import read_object
 MOST_GAMES: Final = 1_000_000
 """Maximum number of games. Their results take about 250 bytes each."""
 MOST_BOTS: Final = 100
-"""Maximum number of bots. The time for their ratings grows with the cube of it."""
+"""Maximum number of bots. The time to rate them grows with its cube."""
 
 
 class ListedBot(NamedTuple):
-    """A bot of some files."""
+    """A bot in arena files."""
 
     text: str
-    """As it was typed."""
+    """The text that was typed for it."""
     origin: str
-    """What its play depends on besides: a house bot's version of p2pdice, or the folder and the code of another bot."""
+    """What else determines its play: the version of p2pdice for a house bot, else its folder and a hash of its code."""
 
 
 class ListedRating(NamedTuple):
@@ -42,17 +42,16 @@ class ListedRating(NamedTuple):
 
 
 class RatingList:
-    """The results of the games in some files.
+    """The results of the games in several files.
 
-    :param rules: count only games with these rules, by the names that were given; all if empty.
-    :param sizes: count only games of these numbers of players; all if empty.
+    :param rules: count only games with these rules, named as they were typed; empty for all games.
+    :param sizes: count only games with these numbers of players; empty for all games.
     """
 
     def __init__(self, rules: Collection[str] = (), sizes: Collection[int] = ()) -> None:
         self.games = 0
-        """The number of games that were read."""
         self.incomplete = 0
-        """The number of games that do not count, because their deals are not complete."""
+        """The number of games that do not count, because their deals are incomplete."""
         self._rules = rules
         self._sizes = sizes
         self._bots: dict[ListedBot, int] = {}
@@ -62,7 +61,7 @@ class RatingList:
     def read(self, path: Path) -> None:
         """Add the games of a file.
 
-        :raises GameFileError: if it is not a file of games, or there are too many games or bots.
+        :raises GameFileError: if it is not an arena's file, or there are too many games or bots.
         :raises OSError: if it cannot be read, or is no regular file.
         """
         arena = _Arena({})
@@ -105,9 +104,9 @@ class RatingList:
 
 
 class _Arena:
-    """The deals of one arena that are not complete yet.
+    """The incomplete deals of one arena.
 
-    :param heading: the first line of its file; empty if there is none.
+    :param heading: the first line of its file; empty if its file has no heading.
     """
 
     def __init__(self, heading: dict[str, Any]) -> None:
@@ -117,11 +116,11 @@ class _Arena:
         self._numbers: set[int] = set()
         self._deals = Deals()
         self._tables: dict[bytes, tuple[list[int], str]] = {}
-        """By luck: the bots of each deal, sorted, and its rules."""
+        """The bots of each deal, sorted, and its rules, by a hash of the seed of its dice."""
 
     @property
     def left(self) -> int:
-        """The number of games in these deals."""
+        """The number of games in incomplete deals."""
         return self._deals.left
 
     def bot(self, text: str) -> ListedBot:

@@ -1,21 +1,21 @@
-"""Scores of deals, and ratings from all of them at once, and how certain these are.
+"""Scores of deals, and ratings that are fitted to all deals together, with their standard errors.
 
-A deal is all games of a table that have the same dice. They are not independent, so together they are one observation.
+A deal consists of all games of a table that have the same dice. They are not independent, so a deal is one observation.
 
-A victory is what a game is played for, so the model is about victories only: an entrant of strength w wins a game with
-probability w divided by the sum of the strengths at the table. With two seats this is the model of Bradley and Terry
-(1952), with more it is the choice of the first place in the model of Luce (1959) and Plackett (1975). Shared victories
-count in part, and the games are then a quasi-likelihood. At the fitted strengths every entrant's expected victories
-equal its victories. Hunter, "MM algorithms for generalized Bradley-Terry models" (2004), shows when the fit is unique;
-here Newton's method finds it, because its second derivatives are needed anyway.
+Only victories count in the model: an entrant of strength w wins a game with probability w divided by the sum of the
+strengths at the table. With two seats this is the model of Bradley and Terry (1952). With more seats it is the choice
+of the first place in the model of Luce (1959) and Plackett (1975). A shared victory counts as a fraction, which makes
+the likelihood a quasi-likelihood. At the fitted strengths every entrant's expected victories equal its actual ones.
+Hunter, "MM algorithms for generalized Bradley-Terry models" (2004), shows when the fit is unique. Here Newton's method
+finds it, because its second derivatives are needed anyway.
 
 Every entrant also wins one deal and loses one deal against a hypothetical entrant of strength 1, as in Turner, van
 Etten, Firth and Kosmidis, "Modelling rankings in R: the PlackettLuce package" (2020). So ratings are finite and unique
 even for an entrant that never wins, and for entrants that never met.
 
-The model need not be true, and games with the same dice are not independent. So the standard errors are those of the
-sandwich estimator of Huber (1967) and White (1982), and games with the same dice are one cluster (Liang and Zeger
-1986). The hypothetical deals are clusters, too: without them, a few deals that ended alike would look certain.
+The model may be wrong, and games with the same dice are not independent. So the standard errors come from the sandwich
+estimator of Huber (1967) and White (1982), with games with the same dice as one cluster (Liang and Zeger 1986). The
+hypothetical deals are clusters, too: without them, a few deals that ended alike would look certain.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from typing import Final, NamedTuple
 from cli.arena.game import Game
 
 ELO: Final = 400 / log(10)
-"""Rating points for a strength of e times another: 400 points are odds of ten to one between two (Elo 1978)."""
+"""Rating points per unit of the logarithm of strength: a lead of 400 points means odds of ten to one (Elo 1978)."""
 _HYPOTHETICAL: Final = 2
-"""Games of a hypothetical deal."""
+"""The number of games of a hypothetical deal."""
 _ENOUGH: Final = 1e-16
-"""Gain of a step in the logarithm of the likelihood, per game, at which the fit ends."""
+"""The fit ends when a step improves the log-likelihood by less than this per game."""
 _STEPS: Final = 200
 """Maximum number of steps. Newton's method takes about ten."""
 
@@ -43,7 +43,7 @@ POINTS: Final = lcm(*range(1, 11))
 
 
 class DealScore(NamedTuple):
-    """What an entrant has won in one deal."""
+    """An entrant's result in one deal."""
 
     entrant: int
     seats: int
@@ -53,17 +53,17 @@ class DealScore(NamedTuple):
 
 
 Deal = tuple[DealScore, ...]
-"""The result of a deal, by entrant. It has as many games as the table has seats."""
+"""The result of a deal, by entrant. A deal has as many games as its table has seats."""
 
 
 def share(deal: Deal, entrant: int) -> float:
-    """Return the share of the games of a deal that an entrant at its table has won, from 0 to 1."""
+    """Return an entrant's share of the victories in a deal, from 0 to 1."""
     points = next(score.points for score in deal if score.entrant == entrant)
     return points / (POINTS * sum(score.seats for score in deal))
 
 
 class Deals:
-    """Puts the games of each deal together. They may come in any order, but each only once."""
+    """Groups games by deal. Games may be added in any order, but each only once."""
 
     def __init__(self) -> None:
         self._begun: dict[Hashable, list[tuple[int, ...]]] = {}
@@ -71,14 +71,14 @@ class Deals:
 
     @property
     def left(self) -> int:
-        """The number of games in deals that are not complete."""
+        """The number of games in incomplete deals."""
         return sum(map(len, self._begun.values()))
 
     def add(self, deal: Hashable, seats: Sequence[int], game: Game) -> Deal | None:
         """Add a game; return the result of its deal if this was the last game of the deal.
 
-        :param deal: equal for the games of a deal, and different for those of others.
-        :param seats: the entrants by seat: the same ones in each game of a deal.
+        :param deal: a key that all games of the deal share, and no other games have.
+        :param seats: the entrants by seat, rotated from game to game of a deal.
         """
         entrants = sorted(set(seats))
         each = POINTS // len(game.winners)
@@ -95,7 +95,7 @@ class Deals:
 
 
 class Difference(NamedTuple):
-    """How much stronger an entrant is than something else, in Elo points."""
+    """How much stronger one entrant is than another, or than a mean, in Elo points."""
 
     elo: float
     uncertainty: float
@@ -111,12 +111,12 @@ class Rating(NamedTuple):
     over_mean: Difference
     """Compared with the mean of all entrants."""
     lead: Difference | None
-    """Compared with the entrant rated next below; None for the last one. Entrants with equal ratings are in order."""
+    """Compared with the next entrant below; None for the last one. Equal ratings are ordered by entrant."""
     games: int
     """Seats taken: a game counts twice for an entrant with two seats."""
     points: int
     fair_points: int
-    """Expected points if all were alike."""
+    """The expected points if all entrants were equally strong."""
 
     def to_json(self) -> dict[str, float | None]:
         """Return the rating as data for JSON."""
@@ -131,7 +131,7 @@ class Rating(NamedTuple):
         }
 
     def cells(self) -> list[str]:
-        """Return the cells of a table under :data:`HEADS`."""
+        """Return the cells of a table's row under :data:`HEADS`."""
         won, fair = (
             f"{100 * points / (POINTS * self.games):.1f}" if self.games else "-"
             for points in (self.points, self.fair_points)
@@ -145,7 +145,7 @@ HEADS: Final = ("rating", "lead", "games", "won %", "fair")
 def rate(lucks: Iterable[Sequence[Deal]], entrants: int, quantile: float) -> list[Rating]:
     """Return the ratings of all entrants.
 
-    :param lucks: deals, in any order. Those with the same dice come together.
+    :param lucks: groups of deals with the same dice, in any order.
     :param quantile: how many standard errors an interval extends to each side.
     """
     counted = Counter(tuple(sorted(deals)) for deals in lucks)
@@ -186,7 +186,7 @@ def rate(lucks: Iterable[Sequence[Deal]], entrants: int, quantile: float) -> lis
 
 
 _Seats = tuple[tuple[int, int], ...]
-"""Seats by entrant."""
+"""Pairs of an entrant and the number of its seats."""
 _Matrix = list[list[float]]
 
 
@@ -197,7 +197,7 @@ def _seats(deal: Deal) -> _Seats:
 class _Fit:
     """The strengths that make the games most likely.
 
-    :param tables: the number of deals by the seats of their table.
+    :param tables: the number of deals for each allocation of seats.
     :param victories: by entrant.
     """
 
@@ -225,11 +225,11 @@ class _Fit:
             self.logs, likelihood, slope, self.information = logs, better, slope_there, information
 
     def chances(self, seats: _Seats) -> dict[int, float]:
-        """Return the probability of each entrant to win a game at a table."""
+        """Return each entrant's probability of winning a game at a table."""
         return _chances(self.logs, seats)[1]
 
     def _derivatives(self, logs: Sequence[float]) -> tuple[float, list[float], _Matrix]:
-        """Return the log-likelihood, its first derivatives, and its second ones with the opposite sign."""
+        """Return the log-likelihood, its first derivatives, and its negated second derivatives."""
         slope = list(self._victories)
         information = [[0.0] * len(logs) for _ in logs]
         likelihood = sum(map(float.__mul__, slope, logs))
@@ -250,7 +250,7 @@ class _Fit:
 
 
 def _chances(logs: Sequence[float], seats: _Seats) -> tuple[float, dict[int, float]]:
-    """Return the logarithm of all strengths at a table, and the probability of each entrant to win there."""
+    """Return the logarithm of the sum of strengths at a table, and each entrant's probability of winning there."""
     largest = max(logs[entrant] for entrant, _ in seats)
     strengths = {entrant: own * exp(logs[entrant] - largest) for entrant, own in seats}
     total = sum(strengths.values())
@@ -275,7 +275,7 @@ class _Errors:
 
 
 def _spread(fit: _Fit, clusters: Sequence[tuple[tuple[Deal, ...], int]]) -> _Matrix:
-    """Return the sums of products of what two entrants have won above their expectation in a cluster."""
+    """Return the sums over all clusters of the products of two entrants' victories above expectation."""
     entrants = range(len(fit.logs))
     chances = {seats: fit.chances(seats) for seats in {_seats(deal) for deals, _ in clusters for deal in deals}}
     spread = [[0.0] * len(entrants) for _ in entrants]
@@ -301,7 +301,7 @@ def _dot(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _cholesky(matrix: _Matrix) -> _Matrix:
-    """Return the lower triangle whose square is a positive definite matrix."""
+    """Return the Cholesky factor of a positive definite matrix, a lower triangle."""
     root: _Matrix = []
     for index, row in enumerate(matrix):
         new: list[float] = []

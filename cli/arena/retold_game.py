@@ -1,6 +1,6 @@
-"""A game of an arena, shown again from a line of its file. Nobody signed it, so it proves nothing.
+"""A replay of an arena's game from its file. The game is not signed, so its replay proves nothing.
 
-The file may come from anybody. The game is played again by the engine before any of it is shown.
+The file may come from a stranger, so the engine plays the whole game again before any of it is shown.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _NUMBER: Final = re.compile(rb'\A\{"type":"game","number":(\d{1,10}),')
 
 
 class UnreadableGameError(ValueError):
-    """The line is not a game, or not one by the rules. The message is a clause about the game, unescaped."""
+    """The line is not a game, or the game breaks the rules. The message is a clause about the game, unescaped."""
 
 
 def is_arena(data: bytes) -> bool:
-    """Return whether a file that begins with these bytes is that of an arena, or of some of its games."""
+    """Return whether a file that begins with these bytes is an arena's file, or an excerpt from one."""
     return data.startswith((b'{"type":"game",', b'{"type":"arena",'))
 
 
 def game_from(path: Path, number: int | None) -> RetoldGame:
-    """Return a game in the file of an arena.
+    """Return a game from an arena's file.
 
     :param number: None for the only game in the file.
     :raises Failure: if there is no such game, or ``number`` is None and there are several.
-    :raises GameFileError: if a line before the game is none of such a file.
+    :raises GameFileError: if a line before the game does not belong in such a file.
     :raises UnreadableGameError: if the game cannot be shown.
     :raises OSError: if the file cannot be read, or is no regular file.
     """
@@ -78,11 +78,11 @@ def _no_game(path: Path, reason: str, example: int | None) -> Failure:
 class RetoldGame:
     """One game of an arena, played again: a :class:`cli.table.replay_table.Retelling`.
 
-    :raises UnreadableGameError: if it is not a game by the rules.
+    :raises UnreadableGameError: if the game breaks the rules.
     """
 
     verdict: Final = None
-    """There is none, because nobody signed the game."""
+    """Always None: a game without signatures cannot be verified."""
 
     def __init__(self, path: Path, game: Game) -> None:
         self.path = path
@@ -90,7 +90,7 @@ class RetoldGame:
         try:
             self._ruleset = Ruleset.from_options(game.options.items())
             if not 0 <= game.leader < seats:
-                raise UnreadableGameError("nobody sits where it begins")
+                raise UnreadableGameError("the seat of its first turn does not exist")
             if not game.lines:
                 raise UnreadableGameError("the process that played it died, so its file has no moves")
             referee = Referee(self._ruleset, seats, game.leader)
@@ -99,9 +99,9 @@ class RetoldGame:
         except UnreadableGameError:
             raise
         except (KeyError, TypeError, ValueError, RulesError) as error:
-            raise UnreadableGameError(f"it is not one by the rules: {error}") from None
+            raise UnreadableGameError(f"it breaks the rules: {error}") from None
         if referee.state.awaits is not Expect.OVER or referee.state.places != game.places:
-            raise UnreadableGameError("its result is not that of its moves")
+            raise UnreadableGameError("its moves lead to another result")
         self._last = referee.state
         self._faults = game.described
         self.number = game.number
@@ -109,7 +109,7 @@ class RetoldGame:
         """The seed of its dice."""
         self.rules = self._ruleset.name or game.rules
         self.players = tuple(PlayerInfo(name, f"seat {seat}") for seat, name in enumerate(game.names))
-        """The bots by seat. Nobody has a key here, so the seats tell equal names apart."""
+        """The bots by seat. They have no keys, so the seat replaces the fingerprint, and tells equal names apart."""
         self.rounds = tuple(step for step, (_, deal) in enumerate(self._steps) if deal is not None)
         self.last_step = len(self._steps) - 1
         self.last_dice = tuple(referee.state.dice)

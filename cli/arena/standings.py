@@ -1,4 +1,4 @@
-"""The standings of an arena: by how much entrants win more than a fair share, how certain that is, and the output."""
+"""The standings of an arena: how far entrants exceed their fair share of victories, with confidence bounds."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from cli.arena.ratings import ELO, HEADS, Deal, Deals, Rating, rate, share
 from cli.render import columns, counted, listing
 
 CONFIDENCE: Final = 0.99
-"""The confidence of each interval, if the number of games was fixed in advance."""
+"""The confidence level of each interval, if the number of games was fixed in advance."""
 
 
 Verdict = Literal["better", "worse", "alike", "not worse", "not better", "open"]
-"""What the games say about an entrant at a table. ``open``: nothing is known yet."""
+"""An entrant's result at a table, compared with its fair share; ``open`` if the bounds decide nothing."""
 
 
 def verdict(bounds: Interval, fair: float, margin: float) -> Verdict:
-    """Return what the bounds of an entrant's share say about it.
+    """Return the verdict on an entrant, given the bounds of its share.
 
-    :param margin: how much less than the fair share is still not worse, and how much more is not better.
+    :param margin: a share counts as not worse down to this much below the fair share, and as not better up to this much
+        above it.
 
     >>> [verdict(Interval(*bounds), 0.5, 0.03) for bounds in ((0.51, 0.6), (0.4, 0.49), (0.48, 0.52))]
     ['better', 'worse', 'alike']
@@ -57,15 +58,15 @@ class Share(NamedTuple):
     won: float
     """The share of games that it won, from 0 to 1."""
     fair: float
-    """The share that it would win if all were alike: its part of the seats at the table."""
+    """The share that it would win if all were equally strong: its part of the seats at the table."""
     bounds: Interval
-    """Bounds of its share in the long run. :attr:`Summary.confidence` is their confidence."""
+    """Bounds of its long-run share, with the confidence level :attr:`Summary.confidence`."""
 
     verdict: Verdict
 
     @property
     def elo(self) -> tuple[float, float, float]:
-        """The effect in Elo points, and its bounds: 0 at the fair share, 400 if the odds of a victory are tenfold."""
+        """Its share in Elo points, with bounds: 0 is the fair share, 400 means ten times its odds of a victory."""
         low, high = self.bounds
         return _elo(self.won, self.fair), _elo(low, self.fair), _elo(high, self.fair)
 
@@ -90,11 +91,11 @@ _ANSWERS: Final[set[Verdict]] = {"better", "worse", "alike", "not worse"}
 
 
 class Decision:
-    """Determines when it is known, for every entrant at every table, whether it wins more or less than its fair share.
+    """Decides when the games suffice to compare every entrant at every table with its fair share.
 
-    :param error: maximum probability that any of these answers is wrong, no matter when the games are stopped.
-    :param margin: it is also enough to know that an entrant wins at most this much less than its fair share. At a table
-        of two entrants, this applies to the first one.
+    :param error: maximum probability that any of these verdicts is wrong, no matter when the games are stopped.
+    :param margin: the games also suffice for an entrant whose share is at most this much below its fair share. At a
+        table of two entrants, this applies only to the first one.
     """
 
     def __init__(self, tables: Sequence[ArenaTable], error: float, margin: float = 0.0) -> None:
@@ -102,7 +103,7 @@ class Decision:
         self._margin = margin
         self._tables = tables
         self._deals = Deals()
-        # With two entrants, one of them wins each game that the other does not, so one answer is enough.
+        # With two entrants, each game that one does not win is won by the other, so one verdict is enough.
         pairs = [
             (index, entrant)
             for index, table in enumerate(tables)
@@ -130,11 +131,11 @@ class Decision:
 
     @property
     def is_made(self) -> bool:
-        """Whether all answers are known."""
+        """Whether all verdicts are certain."""
         return not self._undecided
 
     def bounds(self, table: int, entrant: int) -> Interval:
-        """Return the bounds of an entrant's share. All together hold with a probability of at least 1 - ``error``."""
+        """Return the bounds of an entrant's share. All bounds hold together with probability 1 - ``error`` or more."""
         if sequence := self._sequences.get((table, entrant)):
             return sequence.interval
         low, high = self._sequences[table, self._tables[table].seats[0]].interval
@@ -146,7 +147,7 @@ class Summary:
 
     :param played: games with their fixtures, in the order of the fixtures.
     :param decision: the decision that ended the games, if their number was not fixed in advance.
-    :param margin: how much less than its fair share an entrant may win, and still be not worse.
+    :param margin: an entrant within this much of its fair share still counts as not worse.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class Summary:
         self.plan = plan
         self.margin = margin
         self.confidence = 1 - decision.error if decision else CONFIDENCE
-        """With a decision, the probability that all bounds hold together; otherwise, the probability for each."""
+        """The probability that all bounds hold together or, without a decision, that a single one holds."""
         every = Deals()
         deals: dict[int, list[Deal]] = defaultdict(list)
         for fixture, game in played:
@@ -227,7 +228,7 @@ def summary_text(summary: Summary) -> str:
     for each in summary.shares:
         table = summary.plan.tables[each.table]
         if len(set(table.seats)) == 2 and each.entrant != table.seats[0]:
-            continue  # the two shares add up to one
+            continue  # its share is one minus the share of the first
         heading = (
             f"{table.rules}, {counted(len(table.seats), 'player')}: {each.games:,} games in each row, fair share"
             f" {_percent(each.fair)} %, {100 * summary.confidence:g} % bounds"

@@ -1,7 +1,7 @@
 """An arena from its first game to its last: playing, resuming, counting, stopping early, and its file.
 
-The file has a heading and a line for each game, written when the game ends. A process that is killed can leave half a
-line. A resumed arena takes the complete lines, and plays the missing games.
+The file has a heading and a line for each game, written when the game ends. A killed process can leave
+half a line. A resumed arena keeps the complete lines, and plays the missing games.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from protocol.files import check_own
 from protocol.storage.database import HomeInUseError, hold_file
 
 _MOST: Final = 20
-"""Maximum number of different faults that are kept for each entrant."""
+"""Maximum number of different faults in the list, per entrant."""
 _SHOWN: Final = 5
-"""Maximum number of them that are printed."""
+"""Maximum number of different faults that are printed, per entrant."""
 
 PlayedGames = list[tuple[Fixture, Game]]
 
@@ -40,7 +40,7 @@ class ArenaProgress(NamedTuple):
     """The progress of an arena."""
 
     games: int
-    """The number of games played so far, including those from the file."""
+    """The number of games played so far, including ``resumed``."""
     of: int
     """Maximum number of games to play."""
     resumed: int
@@ -58,9 +58,9 @@ def run(
 ) -> PlayedGames:
     """Play the games missing from the file; return all games that count, in the order of the fixtures.
 
-    :param decision: stop as soon as it is made; None to play all games. Games that end later are kept in the file but
-        do not count, so that the result does not depend on timing.
-    :param told: called each time some games have ended.
+    :param decision: stop as soon as it is made; None to play all games. Games that end after the decision are
+        written to the file but do not count, so that the result does not depend on timing.
+    :param told: called each time a batch of games has ended.
     """
     every = list(fixtures(plan.tables, plan.games))
     numbers = {fixture.number for fixture in every}
@@ -92,7 +92,7 @@ def run(
 
 
 def _result(game: Game) -> Game:
-    """Return only the result of a game, whose other facts the file has."""
+    """Return a game reduced to its result. Everything else is in the file."""
     return replace(game, lines=(), described=(), bots=(), names=(), options={}, seed="")
 
 
@@ -102,8 +102,8 @@ VERSION: Final = 1
 def heading(plan: Plan) -> dict[str, Any]:
     """Return the heading as data for JSON. It omits the number of games, so that an arena can be made longer.
 
-    It includes the versions of p2pdice and of the bots, because all of them may change, and the folder, on which the
-    meaning of a command depends.
+    It includes the versions of p2pdice and of the bots, because these may change, and the current folder, because it
+    determines what a bot's command runs.
     """
     is_anywhere = all(entrant.kind == "house" for entrant in plan.entrants)
     return {
@@ -123,7 +123,7 @@ def heading(plan: Plan) -> dict[str, Any]:
 
 
 def filed(plan: Plan, fixture: Fixture, game: Game) -> Game:
-    """Return a game with who sat where, its rules, and its seed."""
+    """Return a game with the fields that are set only in a file: its bots by seat, its rules, and its seed."""
     entrants = [plan.entrants[index] for index in seated(plan.tables[fixture.table], fixture.rotation)]
     bots, names = tuple(each.text for each in entrants), tuple(each.name for each in entrants)
     options = dict(plan.rulesets[fixture.table].options())
@@ -133,10 +133,10 @@ def filed(plan: Plan, fixture: Fixture, game: Game) -> Game:
 def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
     """Return the default file for these games: the latest one of this arena if it is resumed, otherwise a new one.
 
-    A new arena does not replace an earlier one, because a program may have changed in the meantime. The versions of the
-    bots are no part of the name, so that a changed bot is noticed when its arena is resumed.
+    A new arena does not replace the file of an earlier one, because a program may have changed in between. The file's
+    name does not depend on the versions of the bots, so that a changed bot is noticed when its arena is resumed.
 
-    :raises OSError: if the file exists, but is not the owner's own.
+    :raises OSError: if the file exists, but :func:`protocol.files.check_own` refuses it.
     """
     name = sha256(write_object({**heading(plan), "versions": []})).hexdigest()[:12]
     latest = max((int(path.stem.partition("-")[2]) for path in folder.glob(f"{name}-*.ndjson")), default=0)
@@ -146,11 +146,11 @@ def kept(folder: Path, plan: Plan, *, is_resumed: bool) -> Path:
 
 
 class Journal:
-    """The file of the games that were played.
+    """The file of an arena, opened for writing.
 
     :param is_resumed: read the games from the file, if it exists; otherwise the file must not exist.
-    :raises GameFileError: if the file to be resumed is not one of this arena.
-    :raises Failure: if it is, but other versions of its bots have played, or another arena is writing to it.
+    :raises GameFileError: if the file to be resumed belongs to another arena.
+    :raises Failure: if the bots have changed since the games were played, or another arena is writing to the file.
     :raises FileExistsError: if the file exists, but is not to be resumed.
     :raises OSError: if it cannot be read or written.
     """
@@ -159,7 +159,7 @@ class Journal:
         self.games: list[Game] = []
         """The games from the file, without their moves: the results of a million games fit into memory."""
         self.faults = FaultList()
-        """The faults described in all games, those of the file included."""
+        """The faults described in all games, including those from the file."""
         self._plan = plan
         self._order = one_deal(plan.tables)
         begun = write_object(heading(plan))
@@ -209,7 +209,8 @@ class Journal:
                         hint = "Begin a new arena, without --resume. The old games are kept."
                         raise Failure(f"{changed} since the games in {shown_path(path)} were played.", hint=hint)
                     raise ValueError("this is not the heading of this arena")
-            if not lines.size and not begun.startswith(path.read_bytes()):  # else the arena was killed while writing it
+            # A file with a part of the heading is this arena's, killed while it wrote the heading.
+            if not lines.size and not begun.startswith(path.read_bytes()):
                 raise ValueError("this is not the heading of this arena")
         return lines.size
 
@@ -228,19 +229,19 @@ class ListedFault:
 
     first: SeatFault
     game: int
-    """The number of the first game that has it, in the order in which games ended."""
+    """The number of the game that was the first to end with such a fault."""
     games: int = 0
-    """How many games have it."""
+    """The number of games with such a fault."""
     times: int = 0
-    """How often it was made in them."""
+    """The number of such faults in all games."""
 
 
 class FaultList:
-    """The different faults in some games."""
+    """The faults in an arena's games, for the authors of its bots: each different fault once, with the first game."""
 
     def __init__(self) -> None:
         self._faults: defaultdict[int, dict[tuple[str, str, str], ListedFault]] = defaultdict(dict)
-        """By entrant."""
+        """By entrant and likeness."""
 
     def add(self, game: Game, entrants: Sequence[int]) -> None:
         """Add the faults described in a game.
@@ -258,9 +259,9 @@ class FaultList:
             noted.add((entrants[each.seat], likeness))
 
     def text(self, plan: Plan, path: Path) -> str:
-        """Return the faults in words, with the commands that show their games; empty if there are none.
+        """Return the faults as sentences, with commands that show their games; empty if there are no faults.
 
-        :param path: the file of the games.
+        :param path: the file of the arena.
         """
         return "\n".join(self._lines(plan, path))
 

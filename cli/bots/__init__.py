@@ -1,1 +1,1 @@
-"""Bots: programs and house players, their seats at a table, their processes, and the engine as a filter."""
+"""Bots: programs and house players, their seats and processes, and the referee, which runs the engine as a filter."""

@@ -28,7 +28,7 @@ from protocol.wire.names import BOT_MARKS, NicknameError, check_nickname, outlin
 
 
 class Level(StrEnum):
-    """A level of the house bots. :data:`p2pdice.players.LEVELS` has the same ones."""
+    """A level of the house bots. :data:`p2pdice.players.LEVELS` has the same levels."""
 
     RANDOM = "random"
     CAUTIOUS = "cautious"
@@ -38,12 +38,12 @@ class Level(StrEnum):
 
     @property
     def mark(self) -> str:
-        """The level as it appears in a nickname; empty for the default one."""
+        """The level as it appears in a nickname; empty for the default level."""
         return "" if self is DEFAULT_LEVEL else self.value
 
 
 DEFAULT_LEVEL: Final = Level.ODDS
-"""It bluffs now and then, and a person can beat it. ``mind`` is for people who want a hard opponent."""
+"""It sometimes bluffs, and a person can beat it. ``mind`` is for people who want a hard opponent."""
 
 
 class Bot(ABC):
@@ -60,7 +60,7 @@ class Bot(ABC):
     async def choose(self, view: View) -> Move:
         """Return a legal move or, if stakes are due, a stake within the funds."""
 
-    def happened(self, event: Event) -> None:  # noqa: B027 - some remember nothing
+    def happened(self, event: Event) -> None:  # noqa: B027 - some bots remember nothing
         """Receive an event of the match."""
 
     def over(self, places: Sequence[Sequence[int]]) -> None:  # noqa: B027
@@ -91,7 +91,7 @@ class PlayerBot(Bot):
 
 
 def default_move(view: View) -> Move:
-    """Return the move that is played for a bot without a valid answer. It never prolongs a match.
+    """Return the move that replaces an invalid or missing answer of a bot. It never prolongs a match.
 
     In the bidding it is a call of liar if possible, otherwise the lowest bid. Elsewhere it is to pass, side with the
     bidder, lose the last listed die, crown the first one, or stake nothing.
@@ -106,7 +106,7 @@ def default_move(view: View) -> Move:
 
 
 def check_move(move: Move, view: View) -> None:
-    """Check that the rules allow a move by a bot that was asked with this view.
+    """Check that a bot that was asked for a move with this view may make this one.
 
     :raises RulesError: if the move is illegal, or the stake cannot be paid.
     """
@@ -119,9 +119,9 @@ def check_move(move: Move, view: View) -> None:
 
 
 BOT_NAMES: Final = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jun")
-"""A name for each seat of the largest table."""
+"""Names of house bots: one for each seat of the largest table."""
 _SCRIPT: Final = re.compile(r"[\w./\\-]+\.\w+")
-"""The name of a file, which may be on another machine."""
+"""A word that looks like a file name. The file need not exist on this machine."""
 _INTERPRETER: Final = re.compile(
     r"(env|uv|uvx|pipx|py|pythonw?|pypy|node|nodejs|deno|bun|java|ruby|perl|php|lua|luajit|rscript|julia|racket|guile"
     r"|dotnet|mono|sh|bash|dash|zsh|ksh|fish|pwsh|powershell|cmd|cscript)[0-9.-]*(\.exe)?"
@@ -130,14 +130,14 @@ _INTERPRETER: Final = re.compile(
 
 
 def house_names(number: int, others: Sequence[str]) -> list[str]:
-    """Return names for this many house bots. As long as there are enough, none looks like one of ``others``."""
+    """Return names for ``number`` house bots, avoiding names that look like one of ``others`` as long as possible."""
     taken = {outline(other) for other in others}
     free = [name for name in BOT_NAMES if outline(name) not in taken]
     return (free + list(BOT_NAMES))[:number]
 
 
 def program_name(command: Sequence[str]) -> str:
-    """Return a name for a program that gives none: that of its file, without an interpreter before it.
+    """Return a default name for a program: the name of its file, also if the command begins with an interpreter.
 
     >>> program_name(["./my-bot", "--cautious"]), program_name(["python3", "-O", "my_bot.py"])
     ('my-bot', 'my_bot')
@@ -156,7 +156,7 @@ def is_interpreter(word: str) -> bool:
 
 
 def bot_nickname(name: str, owner: str = "", taken: Collection[str] = (), level: str = "") -> str:
-    """Return a nickname for a bot: its own name, cut to fit, and a mark that it is a bot.
+    """Return a nickname for a bot: its name, cut to fit, and a mark such as ``(bot)``.
 
     :param name: the name that the bot gives itself; any text.
     :param owner: the nickname of the player who seated it, which is part of the mark if it fits.
@@ -204,7 +204,7 @@ def _is_nickname(name: str) -> bool:
 
 
 class SharedDice:
-    """Dice from a seed. Those of a round and seat depend on nothing else, so two matches can share their luck."""
+    """Dice from a seed. A seat's dice in a round depend on nothing else, so two matches can share their luck."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -244,7 +244,7 @@ async def rehearse(
     """Play a match to its end, and return its last state.
 
     :param bots: by seat. They are not closed.
-    :param note: receives each input of the match, as the line that makes ``p2pdice referee`` do the same.
+    :param note: receives each input of the match, as a line of input for ``p2pdice referee``.
     """
     names = [bot.name for bot in bots]
     for seat, bot in enumerate(bots):
@@ -274,4 +274,4 @@ def _note(item: Input, hands: tuple[Hand, ...], note: Callable[[Line], None]) ->
             note({"pledges": item.pledges})
         case Stakes():
             note({"stakes": item.stakes})
-        # Opened hands need no line: the referee has kept them.
+        # Hands() needs no line: the referee has kept the dice.

@@ -1,4 +1,4 @@
-"""A seat at a live table for any kind of bot, for one match or an evening, with reports on a program in it."""
+"""A seat at a live table for any kind of bot, for one match or an evening, with reports for its owner."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from protocol.node.node import Node
 ShowEvent = Callable[[NodeEvent, Seating], None]
 """Receives each event of the node, with the seating at that time."""
 Attend = Callable[[Node, Bot, ShowEvent], Awaitable[object]]
-"""Lets a bot play at the table of a node."""
+"""Makes a bot play at the table of a node."""
 
 BUSY: Final = 0.1
 """Seconds between two attempts to open a home that is in use."""
@@ -64,7 +64,7 @@ async def seat(
 
     :param enter: makes the node host, join or resume.
     :param reporter: prints what happens; it gets the node.
-    :param grace: time limit in seconds for another process to leave the home.
+    :param grace: time limit in seconds for another process to release the home.
     :param attend: lets the bot play; by default :func:`follow`, which plays one match.
     :raises NodeError: if the home cannot be used, or the table cannot be entered.
     :raises Failure: if the table is closed or the node stops.
@@ -75,7 +75,7 @@ async def seat(
         await enter(node)
         await (attend or follow)(node, bot, reporter.show)
     finally:
-        # Close both at once, because the process that started this one waits only for a moment.
+        # Close both concurrently, because the parent process waits only for a moment.
         await asyncio.gather(bot.close(), *([node.close()] if node is not None else []))
 
 
@@ -91,7 +91,7 @@ async def _opened(home: Path, name: str, interface: str | None, grace: float) ->
 
 
 async def follow(node: Node, bot: Bot, show: ShowEvent) -> MatchResult:
-    """Let a bot play the next match at its table to the end. Matches that it only watches meanwhile are just shown.
+    """Let a bot play one match at its table to the end. Matches that it only watches are shown, but do not count.
 
     :raises Failure: if the table is closed, the node stops, or the match cannot go on.
     """
@@ -128,7 +128,7 @@ def _play(node: Node, move: Move, token: int) -> None:
 
 
 class Reporter:
-    """Prints what happens at a table, in sentences or as NDJSON."""
+    """Prints the events at a table, in sentences or as NDJSON."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -163,16 +163,16 @@ class ProgramReporter(Reporter):
         self._faults = 0
 
     def fault(self, fault: Fault) -> None:
-        """Print a fault, and tell the table without what the program wrote, which could give away its dice."""
+        """Print a fault. Tell the table, too, but without text from the program, which could reveal its dice."""
         self._faults += 1
         sentence = fault_sentence(self._name, fault, self._faults)
         self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults, trace=fault.trace)
-        if self.node is not None and self._faults.bit_count() == 1:  # the more faults, the less often
-            with suppress(NodeError):  # nobody is there to listen
+        if self.node is not None and self._faults.bit_count() == 1:  # report the faults 1, 2, 4, 8 … only
+            with suppress(NodeError):  # no player is there to read it
                 self.node.say(fault_in_talk(fault, self._faults))
 
     def failed(self, failure: Failure) -> None:
-        """Report to a supervising program why this one does not play. People read it when the command ends."""
+        """In JSON, report why the program does not play. For people, the command prints the failure when it ends."""
         if self.as_json:
             self._say(BOT_FAILED, failure.what)
 
@@ -188,7 +188,7 @@ class ProgramReporter(Reporter):
 async def reported(
     name: str, command: Sequence[str], as_json: bool, move_ms: int = MOVE_MS, logs: Path | None = None
 ) -> AsyncIterator[tuple[ProgramBot, ProgramReporter]]:
-    """Start a program to play inside the block, which must close it. Report its faults, and a summary on exit.
+    """Start a program to play inside the block, which must close it. Report its faults and, on exit, a summary.
 
     :raises Failure: if it cannot be started.
     """
@@ -207,7 +207,7 @@ async def reported(
 
 
 async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
-    """Start a program once before it sits down; return the name that it gives itself, or else its file's.
+    """Run a program briefly before it sits down; return the name that it gives itself, or else the name of its file.
 
     :raises Failure: if it cannot be started, or sends no valid hello.
     """
@@ -218,9 +218,9 @@ async def introduced(command: Sequence[str], ruleset: Ruleset) -> str:
 
 
 def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
-    """Print what a program wrote that cannot be started, or sends no valid hello; return the failure to report.
+    """Print the output of a program that cannot be started, or sends no valid hello; return the failure to report.
 
-    :param command: the program's command, for a hint to check it alone; empty if this was such a check.
+    :param command: the program's command, for a hint to check it alone; empty for no hint.
     """
     if error.trace:
         complain("\n".join(trace_lines(error.trace)))
@@ -229,14 +229,14 @@ def not_started(error: ProgramError, command: Sequence[str] = ()) -> Failure:
 
 
 class TooLongError(Exception):
-    """Nothing was played within the time limit."""
+    """Nothing was played during the time limit."""
 
 
 class Lull:
-    """A time limit for lulls, in which nothing is played: between matches, or while a match is suspended.
+    """A time limit for lulls. A lull is a time without play: between matches, or while a match is suspended.
 
-    An asynchronous context manager that raises :class:`TooLongError`. The first lull begins with the block. Lulls
-    without any play between them count as one with pauses, so people who keep coming and going do not extend it.
+    This asynchronous context manager raises :class:`TooLongError`. The first lull begins with the block. Lulls without
+    any play between them share one time limit, so players who keep coming and going do not extend it.
 
     :param seconds: maximum duration of a lull.
     """
@@ -244,7 +244,7 @@ class Lull:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._left = seconds
-        """The time left for this lull or the next one, from its beginning or its last pause on."""
+        """Seconds that were left when the current lull began; between lulls, seconds left for the next lull."""
         self._since = 0.0
         self._limit = asyncio.timeout(seconds)
         self._is_lull = True
@@ -263,7 +263,7 @@ class Lull:
             raise TooLongError from None
 
     def take(self, event: NodeEvent) -> None:
-        """Update the lull after an event of the node."""
+        """Begin, end or reset the lull as an event of the node requires."""
         match event:
             case Happened():
                 self._left = self._seconds
@@ -286,14 +286,14 @@ class Lull:
 
 
 class _HostGoneError(Exception):
-    """The host has left after a match, and does not open the table again."""
+    """The host left after a match, and will not open the table again."""
 
 
 class Evening:
-    """Several matches at one table, one after the other.
+    """Several matches of a bot at one table, one after the other.
 
-    :param join: sits down at the table.
-    :param look_on: watches the table, if no seat is free or a match is being played.
+    :param join: makes the node sit down at the table.
+    :param look_on: makes the node watch the table, if no seat is free or a match is being played.
     :param give_up: seconds without play after which the bot leaves.
     """
 
@@ -329,14 +329,14 @@ class Evening:
     async def attend(self, node: Node, bot: Bot, show: ShowEvent) -> None:
         """Let the bot play until the evening is over.
 
-        :raises NodeError: if there is no way back to the table; an unreachable host after a match ends the evening.
+        :raises NodeError: if the node cannot return to the table, unless the host is unreachable after a match.
         :raises Failure: if nothing was played for too long, or as :func:`cli.bots.bot_seat.follow` does.
         """
 
         def take(event: NodeEvent, seating: Seating) -> None:
             self._lull.take(event)
             is_end = self._follow_host(event)
-            # Other events that end the evening announce a wait. This bot does not wait, so do not show them.
+            # Other events that end the evening announce that the node waits, but this bot does not wait.
             if not is_end or isinstance(event, TableClosed):
                 show(event, seating)
             if is_end:
@@ -364,8 +364,7 @@ class Evening:
         show(Notice("The host is not opening the table again"), Seating())
 
     def _follow_host(self, event: NodeEvent) -> bool:
-        """Note whether the host is gone; return whether this event after a match means that the host will not open the
-        table again."""
+        """Track whether the host left; return whether this event means that the host will not open the table again."""
         match event:
             case PeerLost(left_on_purpose=True):
                 self._gone.add(event.player.fingerprint)
@@ -379,7 +378,7 @@ class Evening:
 
 
 async def _beside(returning: Awaitable[object], playing: Awaitable[object]) -> None:
-    """Go back to the table and play there concurrently, so that a match that is played meanwhile is shown."""
+    """Return to the table and follow its events concurrently, so that a match that is being played is shown."""
     tasks = [asyncio.ensure_future(returning), asyncio.ensure_future(playing)]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

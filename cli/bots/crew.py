@@ -1,8 +1,8 @@
-"""Bots as processes, seated by a host or by a demo. No bot outlives the process that started it.
+"""Bots in processes, started by a host or by a demo. No bot outlives the process that started it.
 
 Each bot that a host seats has its own home below the host's, ``bots/TABLE/NUMBER``. It holds the bot's key, its store,
 and a card that describes it. The homes are kept as long as the match is unfinished, so a host that was killed can
-return with the same bots and keys. A table that never becomes a match leaves none behind.
+return with the same bots and keys. If no match begins at a table, its homes are removed.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ STALLED: Final = 60.0
 """Seconds without news after which a match between programs is abandoned."""
 _CARD: Final = "bot.json"
 _CARD_BYTES: Final = 262_144
-"""Maximum size of a card. A command line is shorter."""
+"""Maximum size of a card. Command lines are much shorter."""
 Tell = Callable[[dict[str, Any]], None]
-"""Receives the news of programs, in the format of :mod:`cli.text.narrate`."""
+"""Receives the events of programs, in the format of :mod:`cli.text.narrate`."""
 _TABLE: Final = re.compile("[0-9a-f]{32}")
 _ROOT: Final = str(Path(cli.__file__).parents[1])
-"""The folder of this very p2pdice."""
+"""The folder that contains the packages of this running p2pdice."""
 
 
 class Order(NamedTuple):
     """The table or match that a bot must go to: the first line of its standard input.
 
-    It is not an argument, because it may contain the join line of a private table, and every account of a machine can
-    read the arguments of a process.
+    It is not an argument, because every account of a machine can read the arguments of processes, and the order may
+    contain the join line of a private table.
     """
 
     table: str = ""
@@ -70,32 +70,32 @@ class Order(NamedTuple):
     match: str = ""
     """The id of a match to which the bot must return, instead of going to a table."""
     person: str = ""
-    """The identity key in hexadecimal digits of the player who seated the bot; empty if nobody did."""
+    """The identity key, in hexadecimal, of the player who seated the bot; empty for a bot in a demo."""
     programs: tuple[str, ...] = ()
     """The identity keys of all bots that this player seated."""
 
     @classmethod
     def to_join(cls, table: str, party: Party) -> Order:
-        """Return the order to sit down at the table of the person who seats the party."""
+        """Return the order to sit down at the table of the party's person."""
         return cls(table, "", party.person.hex(), tuple(sorted(each.hex() for each in party.programs)))
 
     @classmethod
     def to_resume(cls, match: str, party: Party) -> Order:
-        """Return the order to go back to a match with the person who seats the party."""
+        """Return the order to return to a match with the party's person."""
         return cls.to_join("", party)._replace(match=match)
 
     @classmethod
     def read(cls, line: str) -> Order:
-        """Return the order from a line that :meth:`line` has returned."""
+        """Parse a line made by :meth:`line`."""
         table, match, person, programs = json.loads(line)
         return cls(table, match, person, tuple(programs))
 
     def line(self) -> str:
-        """Return the order as a line of JSON."""
+        """Return the order as JSON, without a line break."""
         return json.dumps(self)
 
     def party(self) -> Party | None:
-        """Return the party of the person who seated the bot; None if nobody did."""
+        """Return the party of the player who seated the bot; None for a bot in a demo."""
         if not self.person:
             return None
         return Party(bytes.fromhex(self.person), frozenset(map(bytes.fromhex, self.programs)))
@@ -104,14 +104,14 @@ class Order(NamedTuple):
 async def start_house_bot(
     order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool = False
 ) -> Process:
-    """Start ``p2pdice house-bot``. It exits when its standard input closes, as it does if this process is killed.
+    """Start ``p2pdice house-bot``. It exits when its standard input closes, as happens if this process is killed.
 
     :param log: the file to which its standard error is appended.
     :param folder: its working directory; None for the current one.
     :param is_heard: whether its standard output is a pipe.
     :raises OSError: if it cannot be started.
     """
-    # Use this interpreter and this very p2pdice, never one that happens to be in the current folder.
+    # Use this interpreter and this p2pdice, never another p2pdice in the current folder.
     path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     forbid_vfork()
@@ -136,13 +136,13 @@ async def start_house_bot(
 
 
 def restore_path() -> None:
-    """Undo, for programs started by this process, what :func:`start_house_bot` has put before the path of modules.
+    """Remove the entry that :func:`start_house_bot` put into PYTHONPATH, so that bot programs do not inherit it.
 
-    Otherwise the packages beside p2pdice would come before those of a program in Python.
+    Otherwise a program in Python would import packages from p2pdice's folder in place of its own.
     """
     first, _, rest = os.environ.get("PYTHONPATH", "").partition(os.pathsep)
     if first == _ROOT:
-        os.environ["PYTHONPATH"] = rest  # an empty path is none
+        os.environ["PYTHONPATH"] = rest  # Python ignores an empty value
 
 
 async def end(processes: Iterable[Process]) -> None:
@@ -162,12 +162,12 @@ async def end(processes: Iterable[Process]) -> None:
 
 
 def complaints_in(log: Path) -> str:
-    """Return where a process's complaints are. A full disk keeps no log and is the likely cause, so report that."""
+    """Return a clause that names a process's log or, if the disk is full, says so: then there may be no log."""
     return f"The disk is full: {shown_path(log.parent)}" if is_full(log.parent) else f"Its log: {shown_path(log)}"
 
 
 def describe_exit(code: int | None) -> str:
-    """Return in words how a process ended."""
+    """Return how a process ended, as a predicate."""
     if code is None:
         return "is still running"
     if code < 0:
@@ -247,7 +247,7 @@ async def recalled(node: Node, crew: Crew) -> AsyncIterator[Crew]:
 
 
 def at_home(home: Home, stored: StoredMatch) -> Crew:
-    """Return the bots of a match that have homes here. Omit a bot with an unreadable card, and print a complaint."""
+    """Return the bots of a match that have homes here. If a card is unreadable, print a complaint and omit its bot."""
     try:
         folder = home.bots / parse_genesis(stored.genesis).table.hex()
     except MalformedGenesisError:
@@ -264,14 +264,14 @@ def at_home(home: Home, stored: StoredMatch) -> Crew:
 def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
     """Remove the homes of bots whose match is over or forgotten, or never began.
 
-    :param unfinished: all matches of the home to which the player can return.
+    :param unfinished: all matches to which the player can return.
     """
     if not home.bots.is_dir():
         return
     try:
         kept = {parse_genesis(stored.genesis).table.hex() for stored in unfinished}
     except MalformedGenesisError:
-        return  # the store is damaged, and a repair may still show whose homes these are
+        return  # the store is damaged, but once repaired may show that these homes are needed
     for folder in list(home.bots.iterdir()):
         if _TABLE.fullmatch(folder.name) and folder.name not in kept:
             shutil.rmtree(folder, ignore_errors=True)  # files that are still in use are removed the next time
@@ -288,7 +288,7 @@ def settle(folder: Path, number: int, recruit: Recruit) -> SeatedBot:
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     home.mkdir(mode=0o700, exist_ok=True)
-    with suppress(FileExistsError):  # a home from the last match could not be removed, but has the same key
+    with suppress(FileExistsError):  # a home of the last match that could not be removed; its key is the same
         recruit.key.save(home / IDENTITY_FILE)
     bot = SeatedBot(home, recruit.name, recruit.key.public, recruit.command, os.getcwd(), recruit.level)
     card = {**bot._asdict(), "identity": bot.identity.hex()}
@@ -320,7 +320,7 @@ def _read_card(home: Path) -> SeatedBot:
 
 @asynccontextmanager
 async def _running(node: Node, crew: Crew, order: Order, tell: Tell, logs: Path | None = None) -> AsyncIterator[None]:
-    """Run bots as processes; afterwards remove their homes if they are no longer needed."""
+    """Run bots as processes inside the block. Afterwards remove their homes if they are no longer needed."""
     processes: list[Process] = []
     followers: list[asyncio.Task[None]] = []
     is_ending = asyncio.Event()
@@ -328,7 +328,7 @@ async def _running(node: Node, crew: Crew, order: Order, tell: Tell, logs: Path 
         for bot in crew.bots:
             arguments = ["--name", bot.name, "--home", str(bot.home), "--level", bot.level]
             arguments += [*(["--log", str(logs)] if logs is not None else []), "--", *bot.command]
-            # Only programs have news worth reading: their faults.
+            # Only programs are listened to, for their faults.
             folder = bot.folder if bot.command else None
             try:
                 process = await start_house_bot(
@@ -348,7 +348,7 @@ async def _running(node: Node, crew: Crew, order: Order, tell: Tell, logs: Path 
 
 
 async def _follow(node: Node, bot: SeatedBot, process: Process, is_ending: asyncio.Event, tell: Tell) -> None:
-    """Pass on the news of a bot, and complain if it fails before it is told to end."""
+    """Pass on the events of a bot's program, and complain if the bot fails before it is told to end."""
     if process.stdout is not None:
         async for line in process.stdout:
             said = json.loads(line)
@@ -368,7 +368,7 @@ class Contestant:
     home: Path
     level: Level
     transcript: Path | None = None
-    """The path of its transcript; None until it has seen the match end."""
+    """The path of its transcript; None until the match has ended for this bot."""
     found_by_itself: bool = True
     """Whether multicast led it to the table; otherwise it was given the address."""
 
@@ -383,9 +383,9 @@ class DemoMatch:
 
     :param levels: one for each bot.
     :param rules: the options ``--rules`` and ``--set`` for the children.
-    :param seed: determines the bots' choices, together with their names; None for random ones.
+    :param seed: determines the bots' choices, together with their names; None for random choices.
     :param show: receives each event of the hosting bot, in the format of :mod:`cli.text.narrate`.
-    :param warn: receives other news that is worth a line.
+    :param warn: receives warnings.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Faults of bots: what a bot did wrong, what was played instead, and where in its code, for its author to read.
+"""Faults of bots, described for their authors: the mistake, the move that was played instead, the place in the code.
 
-A reason and a trace can contain any text, because the bot's program or its class wrote them. They are bounded here, and
-escaped when they are printed.
+Reasons and traces can contain any text, because they come from the bot's program or class. Their length is limited
+here, and they are escaped when they are printed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from p2pdice.players import contest
 FaultKind = Literal["late", "malformed", "illegal", "crashed"]
 
 REASON_CHARACTERS: Final = 300
-"""Maximum length of a reason. Longer ones come only from texts that a bot made up."""
+"""Maximum length of a reason. Only a bot's own text can make one longer."""
 TRACE_CHARACTERS: Final = 4_000
-"""Maximum length of a trace: its end, which names the error and the lines nearest to it."""
+"""Maximum length of a trace. The end is kept, which names the error and the nearest lines."""
 _IN_TALK: Final[dict[FaultKind, str]] = {
     "late": "did not answer in time",
     "malformed": "said something that is not a move",
@@ -44,7 +44,7 @@ _CALLERS: Final = (
     str(importlib.__file__),
     "<frozen importlib",
 )
-"""The beginnings of the file names of all code that calls the class of a bot, or imports it."""
+"""Path prefixes of the code that imports or calls a bot's class, to be left out of tracebacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,19 @@ class Fault:
     played: str
     """The move that was played instead; empty if no move was due."""
     trace: str = ""
-    """The end of what a crashed program wrote to its standard error, or the traceback of a class: lines of any text."""
+    """The end of a crashed program's standard error, or the traceback of a class. It may contain any text."""
     log: str = ""
-    """Where the log of the bot has it, as ``FILE:LINE``; empty without a log."""
+    """The place of the fault in the bot's log, as ``FILE:LINE``; empty without a log."""
 
 
 def likeness(kind: str, reason: str, trace: str) -> tuple[str, str, str]:
-    """Return a key for faults that probably have the same cause: it leaves out the details of their reasons."""
+    """Return a key that is equal for faults with probably the same cause: it omits the details of their reasons."""
     where = _LOCATION.findall(trace)
     return kind, _DETAILS.sub("#", reason), where[-1] if where else ""
 
 
 def predicate(reason: str, played: str, *notes: str) -> str:
-    """Return a fault as the end of a sentence on its bot: the reason, what was played instead, and notes in brackets.
+    """Return a fault as a predicate about its bot: the reason, the move that was played instead, and notes in brackets.
 
     :param notes: omitted if empty.
     :returns: unescaped text.
@@ -91,7 +91,7 @@ def fault_sentence(name: str, fault: Fault, so_far: int) -> str:
 
 
 def fault_in_talk(fault: Fault, so_far: int) -> str:
-    """Return what a bot's seat says about a fault at its table. It has no text from the program."""
+    """Return the chat message that tells the table about a fault. It contains no text from the program."""
     so = f", so I play {fault.played}" if fault.played else ""
     return f"My program {_IN_TALK[fault.kind]}{so} ({counted(so_far, 'fault')} so far)."
 
@@ -107,7 +107,7 @@ def trace_lines(trace: str) -> Iterator[str]:
 
 
 def error_text(error: BaseException, *, named: bool = True) -> str:
-    """Return the message of an error in the code of a bot, which may fail to describe itself.
+    """Return the message of an error in the code of a bot, even if ``str(error)`` fails.
 
     :param named: whether to begin with the error's type.
     """
@@ -125,9 +125,9 @@ def bounded(reason: str) -> str:
 
 
 def trace_before(error: BaseException) -> str:
-    """Return the traceback of an error without its last line, if that is :func:`error_text`, which is printed after it.
+    """Return the traceback of an error without :func:`error_text` at its end, which is printed separately.
 
-    :returns: an empty text if there is nothing else to see.
+    :returns: an empty text if nothing else is left.
     """
     return trace_of(error).rstrip().removesuffix(error_text(error))
 
@@ -135,7 +135,7 @@ def trace_before(error: BaseException) -> str:
 def trace_of(error: BaseException) -> str:
     """Return the traceback of an error in the code of a bot, without the frames that called that code.
 
-    :returns: an empty text for a move that this program refuses: its message says it all.
+    :returns: an empty text if p2pdice itself refused the bot's move: the message is enough.
     """
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_CALLERS):
@@ -144,6 +144,6 @@ def trace_of(error: BaseException) -> str:
         return ""
     try:
         text = "".join(traceback.TracebackException(type(error), error, frames, limit=-20).format())
-    except BaseException as second:  # noqa: BLE001 - even its message may raise
+    except BaseException as second:  # noqa: BLE001 - the error's message may raise, too
         text = f"{type(error).__name__}, and no traceback: {type(second).__name__}"
     return text[-TRACE_CHARACTERS:]

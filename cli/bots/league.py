@@ -1,7 +1,7 @@
-"""A league night: one match after another between bots and guests, at a table that nobody attends.
+"""A league night: one match after another between bots and guests, at an unattended table.
 
-The protocol has no host without a seat: guests refuse a match in which the host does not play. So one of the host's
-bots takes the host's seat, and signs with the host's key.
+In the protocol, a host always plays: guests refuse a match in which the host has no seat. So one of the host's bots
+takes the host's seat, and signs with the host's key.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from protocol.storage import archive
 from protocol.storage.home import Home
 
 WAIT: Final = 30
-"""Default seconds for which an unattended table waits for more players once it has enough."""
+"""Default for how many seconds an unattended table waits for more players once it has enough."""
 
 
 class Terms(NamedTuple):
@@ -46,7 +46,7 @@ class Terms(NamedTuple):
     least: int
     """Minimum number of players for a match."""
     wait: float
-    """Seconds with enough players after which a match begins although seats are free."""
+    """Seconds for which a table with enough players waits for more players before a match begins."""
     give_up: float
     """Seconds with too few players after which the night is over."""
 
@@ -55,7 +55,7 @@ class League:
     """The matches of one night.
 
     :param recruits: the host's bots; the last one takes the host's seat.
-    :param report: receives everything that happens.
+    :param report: receives all events.
     :param logs: the folder for logs of programs; None for no logs.
     """
 
@@ -81,11 +81,11 @@ class League:
         self._is_due = False
         """Whether that wait is over, so that a match begins as soon as there are enough players."""
         self._forgetting: asyncio.TimerHandle | None = None
-        """A timer that runs while there are too few players again. If enough come before it ends, the wait goes on."""
+        """A timer that runs while there are too few players again. If it ends before enough return, the wait ends."""
         self._is_last = False
 
     async def run(self, home: Path, port: int, interface: str | None, pledge: str) -> Ending:
-        """Open a node, play a night, and return how it ended, once everything is closed.
+        """Open a node, play a night, close everything, and return how the night ended.
 
         The first Ctrl-C lets the current match finish; the next one does not.
 
@@ -135,7 +135,7 @@ class League:
         return Ending.DONE
 
     async def _play_one(self) -> None:
-        await self._node.host(replace(self._table, asks="never"))  # nobody would answer
+        await self._node.host(replace(self._table, asks="never"))  # no host is there to answer
         async with hired(self._node, self._crew, self._report.pass_on, self._logs):
             try:
                 async with Lull(self._terms.give_up) as self._lull:
@@ -172,7 +172,7 @@ class League:
         self._beginning = None
         self._is_due = True
         if self._has_enough:
-            with suppress(NodeError):  # it has begun by itself, or somebody has just left
+            with suppress(NodeError):  # the match has begun already, or a player has just left
                 self._node.start_match()
 
     def _wait_no_longer(self) -> None:
@@ -183,7 +183,7 @@ class League:
         self._is_due = False
 
     def _end_soon(self) -> bool:
-        """Make this match the last one; return whether to leave at once: if none is running, or on a second request."""
+        """Make this match the last one. Return whether to leave at once: if none is running, or on a second request."""
         match = self._node.match
         if self._is_last or match is None or not match.is_formed or match.is_ended:
             return True
@@ -194,9 +194,9 @@ class League:
 
 @contextmanager
 def _interrupts(is_enough: Callable[[], bool]) -> Iterator[None]:
-    """On each Ctrl-C in the block, ask whether to cancel this task.
+    """On each Ctrl-C inside the block, ask ``is_enough`` whether to cancel this task.
 
-    This also works in the background of a script, where a shell makes programs ignore Ctrl-C.
+    This also works in the background of a script, where shells make programs ignore Ctrl-C.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
@@ -213,7 +213,7 @@ def _interrupts(is_enough: Callable[[], bool]) -> Iterator[None]:
 
 
 class Ending(StrEnum):
-    """Why a night has ended."""
+    """The reason why a night has ended."""
 
     DONE = "done"
     TOO_FEW = "too-few"
@@ -285,9 +285,9 @@ class Scores:
 
 
 class LeagueReport(Reporter):
-    """Prints a night.
+    """Prints the events of a night.
 
-    It omits the dice of the bot in the host's seat, because a reader may sit at the table.
+    The dice of the bot in the host's seat are omitted, because a reader may be a player at the table.
 
     :param matches: the planned number.
     :param out: a folder for copies of the transcripts, which is created if it does not exist.
@@ -321,7 +321,7 @@ class LeagueReport(Reporter):
             self._say(STANDINGS, f"After {self._played}: {self._scores.sentence()}.", **self._standings())
 
     def notice(self, text: str) -> None:
-        """Print news that has no event of its own."""
+        """Print a message that has no event of its own."""
         self._say(event_name(Notice), text, text=text)
 
     def close(self, ending: Ending, left: bytes) -> None:
@@ -351,7 +351,7 @@ class LeagueReport(Reporter):
         }
 
     def _kept(self, transcript: Path) -> Path:
-        """Return the path of a match's transcript, after copying the file to the owner's folder if there is one."""
+        """Return the path of a transcript, after copying it to the owner's folder if one was given."""
         if self._out is None:
             return transcript
         write_whole(self._out / transcript.name, transcript.read_bytes())
@@ -381,7 +381,7 @@ _ENDINGS: Final = {
 
 
 def _without_me(event: NodeEvent) -> NodeEvent:
-    """Return an event without a player who could be called *you*, because none of them reads the report."""
+    """Return an event in which no player is called *you*, because the report may have any reader."""
     if not isinstance(event, LobbyChanged):
         return event
     return replace(event, players=tuple(replace(player, is_me=False) for player in event.players))

@@ -1,7 +1,7 @@
 """A log of one bot: each line that it reads and writes, with the time, for its author.
 
-The lines come from a program that may write anything. They are escaped, so that the file can be shown in a terminal,
-and the file has a largest size. Its name has only plain characters, so that it is always in the folder that was named.
+The lines come from a program that may write anything. They are escaped, so that the file can be shown in a terminal.
+The size of the file is limited. Its name has only letters, digits, - and _, so that it cannot leave its folder.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from cli.render import harmless
 from protocol.files import NotOwnError, own_opener
 
 Mark = Literal[">", "<", "!", "#"]
-"""What a line is: read by the bot, written by it, written to its standard error, or a remark of this program."""
+"""The kind of a line: read by the bot, written by it, written to its standard error, or a remark of p2pdice."""
 LARGEST_LOG: Final = 256 * 1024 * 1024
-"""Bytes: some ten thousand games."""
+"""In bytes: enough for some ten thousand games."""
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME_CHARACTERS: Final = 40
 
@@ -41,7 +41,7 @@ class LineLog:
             try:
                 self._file = open(self.path, "xb", opener=own_opener)  # noqa: SIM115 - it stays open as long as the bot
                 break
-            except (FileExistsError, NotOwnError):  # another process can create one at the same time; or it is a link
+            except (FileExistsError, NotOwnError):  # another process has just created it, or it is a link
                 number += 1
 
     def feed(self, mark: Mark, data: bytes) -> None:
@@ -54,7 +54,7 @@ class LineLog:
             self._write(mark, line)
 
     def remark(self, text: str) -> str:
-        """Log a remark, which can have several lines, after all that has arrived so far; return its ``FILE:LINE``."""
+        """Log a remark of one or more lines, after everything that has arrived so far; return its ``FILE:LINE``."""
         self._finish()
         where = f"{self.path.name}:{self._lines + 1}"
         for line in text.splitlines():

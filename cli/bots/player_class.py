@@ -1,8 +1,8 @@
-"""What people type for a bot, everywhere alike: a level of the house bots, ``module:Class``, or a command.
+"""The texts that name a bot in all commands: a level of the house bots, ``module:Class``, or a command line.
 
-A class comes from the folder in which the command was typed, or from an installed package. The folder comes last on the
-path of modules, so that no file in it replaces a module of p2pdice or of a library. If the bot imports a file that such
-a module hides, an error names the file, and the bot does not run.
+A class comes from the current folder, or from an installed package. The folder is the last entry of ``sys.path``, so
+that no file in it replaces a module of p2pdice or of a library. If the bot imports a file in the folder, but a module
+elsewhere has the same name, an error names the file, and the bot does not run.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from protocol.files import read_outside
 BotKind = Literal["house", "class", "program"]
 _CLASS: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _SOURCE_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of a file that are read: a larger one is data, and is told by its size and its beginning."""
+"""Maximum bytes of a file that are read. A larger file is data, and is identified by its size and beginning."""
 _MOST_MODULES: Final = 500
 
 
 class EntrantError(ValueError):
-    """No player can be made from what was typed."""
+    """The typed text does not name a usable player."""
 
 
 class UnmadeError(EntrantError):
@@ -41,16 +41,16 @@ class UnmadeError(EntrantError):
 
 
 def kind_of(text: str) -> BotKind:
-    """Return the kind of bot that a text means."""
+    """Return the kind of bot that a text names."""
     if text in LEVELS:
         return "house"
     return "class" if _CLASS.fullmatch(text) else "program"
 
 
 def label_of(words: Sequence[str]) -> str:
-    """Return a short name for a bot, which may be any text: of its level, of its class, or of its program's file.
+    """Return a short name for a bot: its level, its class, or the name of its program's file. It is unescaped.
 
-    :param words: a command, or the one word that means a bot.
+    :param words: a command, or a single word that names a bot.
 
     >>> [label_of(words) for words in (["my_bots:Careful"], ["./my-bot --fast"], ["./my-bot", "--fast"], ["odds"])]
     ['Careful', 'my-bot', 'my-bot', 'odds']
@@ -64,10 +64,10 @@ def label_of(words: Sequence[str]) -> str:
 
 
 def make_player(text: str, rng: Random) -> Player:
-    """Make the player that ``LEVEL`` or ``module:Class`` means.
+    """Make the player that a level or ``module:Class`` names.
 
     :param rng: the only source of randomness of a house bot, and of a class that uses it.
-    :raises EntrantError: if the class does not exist, does not make a player, or one of its modules is hidden.
+    :raises EntrantError: if the class does not exist, does not make a player, or a module of its author is hidden.
     :raises UnmadeError: if the code of the class fails.
     """
     if text in LEVELS:
@@ -79,7 +79,7 @@ def make_player(text: str, rng: Random) -> Player:
     if here not in sys.path:
         sys.path.append(here)  # after everything else, so that no file here hides a library
     loaded = Path(getattr(sys.modules.get(module), "__file__", None) or "")
-    # An arena makes a player for each game; to read its modules again each time would take longer than the game.
+    # An arena makes a player for each game, and reading its modules each time would take longer than the game.
     if not loaded.is_relative_to(here) and (hidden := own_modules(Path(here), module).hidden):
         raise EntrantError(f"{text} cannot be made: {hidden}")
     kind: type[EntrantError] = EntrantError
@@ -95,15 +95,15 @@ def make_player(text: str, rng: Random) -> Player:
 
 
 class OwnModules(NamedTuple):
-    """The modules of a bot's author that a module imports, itself included."""
+    """A module of a bot's author, with the author's other modules that it imports."""
 
     files: tuple[Path, ...]
     hidden: str
-    """A clause on a module in the folder that another one hides, although the bot imports it; empty if none is."""
+    """A clause about an imported file that a module elsewhere with the same name hides; empty if no file is hidden."""
 
 
 def own_modules(folder: Path, module: str) -> OwnModules:
-    """Find the modules in a folder that a module imports by name, directly or through each other. Run none of them."""
+    """Find the modules in a folder that a module imports by name, directly or indirectly, without running them."""
     files: dict[Path, None] = {}
     hidden = ""
     ahead = [module]
@@ -126,7 +126,7 @@ def own_modules(folder: Path, module: str) -> OwnModules:
 
 
 def _files(folder: Path, name: str) -> Iterator[Path]:
-    """Yield the files in a folder that are run when a module is imported: of its packages, then its own."""
+    """Yield the files in a folder that Python runs to import a module: those of its packages, then the module's own."""
     path = folder
     for part in name.split("."):
         path /= part
@@ -137,9 +137,9 @@ def _files(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _elsewhere(folder: Path, top: str) -> str:
-    """Return where Python finds another module of this name, in words; empty if it is the one in the folder.
+    """Return in words where Python finds another module of this name; empty if it finds the one in the folder.
 
-    The standard library is left out: everybody knows its modules, and a bot that imports one means it.
+    Names of the standard library are ignored: a bot that imports one of them wants the standard module.
     """
     if top in sys.stdlib_module_names:
         return ""
@@ -155,7 +155,7 @@ def _elsewhere(folder: Path, top: str) -> str:
 
 
 def _imports(file: Path, name: str) -> Iterator[str]:
-    """Yield the names of the modules that a file imports. Some of them may be names of other things in modules."""
+    """Yield the names of the modules that a file imports. Some may be names of functions or classes instead."""
     try:
         tree = ast.parse(read_outside(file, _SOURCE_BYTES))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -174,8 +174,8 @@ def _imports(file: Path, name: str) -> Iterator[str]:
 def version_of(text: str) -> str:
     """Return a hash of the code of a bot; empty for a house bot, whose version is that of p2pdice.
 
-    It covers a class with all modules of its author that it imports by name, or a command with all files that it names,
-    and the modules beside a Python script. Data that the code reads are not covered.
+    For a class, it covers all modules of its author that it imports by name. For a command, it covers all files that
+    the command names, and the modules beside a Python script that it imports. It does not cover data that code reads.
     """
     kind = kind_of(text)
     if kind == "house":
@@ -200,7 +200,7 @@ def _class_files(text: str) -> Sequence[Path]:
         return ()
     file = Path(spec.origin)
     folder = file.parent.parent if spec.submodule_search_locations else file.parent
-    # Of an installed package only its own modules count, because the folder beside it holds all other packages.
+    # Of an installed package, only its own modules count: its parent folder also holds all other packages.
     return [
         each for each in own_modules(folder, module).files if each.relative_to(folder).parts[0].split(".")[0] == top
     ]

@@ -1,7 +1,7 @@
-"""A level or a class as a program that speaks the protocol of bots: ``python -m cli.bots.player_program BOT``.
+"""Runs a level or a class as a program that speaks the protocol of bots.
 
-Wherever a program plays, so does a class: in a process of its own, with the same limits, faults and logs. The process
-that asks adds to each message the value that it was made from, which a player in Python wants.
+A class can therefore play wherever a program can: in a process of its own, with the same limits, faults and logs. The
+parent process adds to each message the Python object that the message was made from, for the player's methods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from p2pdice.players import Player
 from p2pdice.players.contest import answer
 
 VALUE: Final = "pickle"
-"""The key of the added value. Only this module unpickles it, from the process that has started it."""
+"""The key of the added object. Only this child process unpickles it, and only from its parent."""
 
 
 def command_for(text: str) -> list[str]:
@@ -33,12 +33,12 @@ def command_for(text: str) -> list[str]:
 
 
 def with_value(message: dict[str, object], value: object) -> dict[str, object]:
-    """Return a message with the value that it was made from."""
+    """Return a message with the object that it was made from."""
     return {**message, VALUE: b64encode(pickle.dumps(value)).decode()}
 
 
 def main(text: str) -> None:
-    """Play for a level or a class until standard input ends. What the class prints goes to standard error."""
+    """Play for a level or a class until standard input ends. Everything that a class prints goes to standard error."""
     out, sys.stdout = sys.stdout, sys.stderr
     player: Player | None = None
     try:

@@ -1,7 +1,7 @@
-"""Any program as a bot, through the NDJSON protocol, and a check of one in matches under every preset.
+"""Bots that are programs and speak the NDJSON protocol, and a check of a program in matches under every preset.
 
-The table never depends on a program. Each answer has a deadline and a maximum size; a wrong answer counts as a fault,
-and a default move is played.
+A table never depends on a program. Each answer has a deadline and a maximum size. For a wrong answer, a fault is
+counted and a default move is played.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ProgramBot(Bot):
     :param on_fault: called with each fault.
     :param extra: additional keys for every message, which a program must ignore.
     :param logs: the folder for a log of all lines; None for no log.
-    :param name: its name; if empty, it has the one in its hello and, before that, one made from the words.
+    :param name: its name; if empty, it is named by its hello and, until then, after ``words``.
     """
 
     def __init__(
@@ -77,16 +77,16 @@ class ProgramBot(Bot):
         self.name = name or _printable(label_of(words))
         self._log_name, self._is_named = self.name, bool(name)
         self.moves = 0
-        """The number of moves requested from the program."""
+        """The number of moves that were requested from the program."""
         self.faults: Counter[FaultKind] = Counter()
         self.slowest_ms = 0
-        """The longest time in milliseconds that an answer took."""
+        """The duration of the slowest answer in milliseconds."""
         self._text = words[0] if len(words) == 1 else ""
         self._is_player = kind_of(self._text) != "program"
         self._command = tuple(command_for(self._text) if self._is_player else spelled_out(words))
         self._logs = logs
         self.log: LineLog | None = None
-        """The log of all lines, once the program was started."""
+        """The log of all lines; None before the first start, and without logs."""
         self._move_ms = move_ms
         self.on_fault = on_fault
         self._extra = dict(extra or {})
@@ -117,7 +117,7 @@ class ProgramBot(Bot):
         self._runs.append(self._program)
 
     async def introduce(self, ruleset: Ruleset) -> str:
-        """Start the program without a table, wait for its hello, and end it; return the name that it gives itself.
+        """Start the program without a table, wait for its hello, and end it. Return the name that it gives itself.
 
         :returns: any text; empty if it gives no name.
         :raises ProgramError: if it cannot be started, or sends no valid hello.
@@ -138,11 +138,11 @@ class ProgramBot(Bot):
 
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
         is_further = False
-        if self._beginning is not None:  # it has played a match before, and may crash once in each
+        if self._beginning is not None:  # it has played a match before, and may crash once per match
             self._beginning.cancel()
             await asyncio.wait([self._beginning])
             self._late = 0
-            if self._program is not None and self._program.has_ended:  # it ended after a match, which is no fault
+            if self._program is not None and self._program.has_ended:  # to end after a match is no fault
                 self._runs.remove(self._program)
                 await self._program.close(grace=0)
                 self._program = None
@@ -206,9 +206,9 @@ class ProgramBot(Bot):
         self._tell(self._hello, ruleset)
 
     def _tell(self, message: Mapping[str, object], value: object = None) -> bool:
-        """Send a message; return False if that is impossible, which is noticed at the next turn.
+        """Send a message; return whether it was accepted. Only a turn that is not accepted counts as a fault.
 
-        :param value: what it was made from, for a player in Python.
+        :param value: the object that the message was made from, for a player in Python.
         """
         if self._program is None:
             return False
@@ -240,7 +240,7 @@ class ProgramBot(Bot):
         await self._begin()
 
     async def _replace(self, program: Program) -> None:
-        """End a run of the program, and start another one if any is left."""
+        """End a run of the program, and start another one if the limit allows it."""
         self._program = None
         self._late = 0
         self._runs.remove(program)
@@ -256,7 +256,7 @@ class ProgramBot(Bot):
             await self._count(_FaultError("crashed", str(error)), "", None)
 
     async def _greet(self, program: Program) -> str:
-        """Wait for a hello, and return the name in it."""
+        """Wait for the program's hello, and return the name in it, or an empty text."""
         deadline = asyncio.get_running_loop().time() + HELLO_SECONDS
         for _ in range(_STALE):
             hello = await self._read(program, deadline, f"did not say hello within {HELLO_SECONDS:g} s")
@@ -315,7 +315,7 @@ class ProgramBot(Bot):
             raise _FaultError("malformed", f"said something that is not a message: {error}") from None
 
     async def _count(self, error: _FaultError, played: str, program: Program | None) -> None:
-        """Count a fault of a run of the program; None if it could not be started."""
+        """Count and report a fault. ``program`` is the run that made it; None if the program could not be started."""
         self.faults[error.kind] += 1
         reason, trace = bounded(str(error)), ""
         if error.kind == "crashed" and program is not None:
@@ -352,9 +352,9 @@ def fault_summary(name: str, bot: ProgramBot) -> str:
 
 
 TABLE_SIZES: Final = (2, 4)
-"""Players in the trials of each ruleset: the smallest table, and one where play goes on after a player is out."""
+"""Numbers of players in the trials: the smallest table, and one where play continues after a player is out."""
 ENOUGH: Final = 20
-"""Faults after which the check ends, because more would show nothing new."""
+"""Number of faults after which the check ends, because more would show nothing new."""
 _UNKNOWN: Final = {"unknown-key": {"meaning": "none"}}
 
 
@@ -414,7 +414,7 @@ async def check(
     :param logs: the folder for logs of all lines; None for no logs.
     :raises ProgramError: if it cannot be started, or sends no valid hello.
     """
-    await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here is not tested any further
+    await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here gets no trials
     report = Conformance(label_of(command))
     taken = cycle(levels)
     for rules in PRESETS:

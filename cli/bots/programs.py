@@ -1,6 +1,6 @@
-"""Programs that speak NDJSON. Input from them is bounded, every wait for them has a limit, and none is left behind.
+"""Programs that speak NDJSON. Their output is bounded, every wait for them has a limit, and none is left running.
 
-A program gets its own process group (on POSIX its own session), so that its children end with it unless they begin
+A program gets its own process group (on POSIX its own session), so that its children end with it unless they start
 another session. Its standard error goes to the log, within a limit. No call here blocks, because a program may stop
 reading or writing at any time.
 """
@@ -29,15 +29,15 @@ from cli.settings import HOME_VARIABLE
 _logger = logging.getLogger("p2pdice.bot")
 
 UNREAD_BYTES: Final = 1_048_576
-"""Maximum bytes that wait for a program that does not read. A whole match is less."""
+"""Maximum bytes that are buffered for a program that does not read. A whole match is shorter."""
 GRACE: Final = 0.5
-"""Seconds that a program gets to end by itself once its input has ended."""
+"""Seconds that a program has to end by itself once its input has ended."""
 _REAPING: Final = 2.0
 """Time limit in seconds for a killed process to disappear. Only a system in trouble needs longer."""
 _LOGGED_BYTES: Final = 65_536
 """Maximum bytes of one run's standard error in the log. More would push out other entries."""
 _LAST_BYTES: Final = 8_192
-"""Bytes kept of the end of a run's standard error. A traceback is shorter."""
+"""Bytes that are kept from the end of a run's standard error. A traceback is shorter."""
 _COMPLAINT: Final = 200
 """Maximum characters of a line on standard error that are shown to people."""
 _LOG_PAUSE: Final = 0.05
@@ -48,7 +48,7 @@ class ProgramError(Exception):
     """A program cannot be started, or does not follow the protocol.
 
     :param hint: a sentence on what to type instead; unescaped.
-    :param trace: what the program wrote to its standard error, without the last line, which the reason has.
+    :param trace: the program's standard error without its last line, which is in the reason.
     """
 
     def __init__(self, reason: str, *, hint: str = "", trace: str = "") -> None:
@@ -58,7 +58,7 @@ class ProgramError(Exception):
 
 
 class LastWords(NamedTuple):
-    """The end of a program that has ended or fails."""
+    """The exit code and the last output of a program that ended or failed."""
 
     code: int | None
     """Its exit code, or the negative number of the signal that ended it; None while it runs."""
@@ -126,7 +126,7 @@ class Program(asyncio.SubprocessProtocol):
     async def last_words(self, seconds: float = _REAPING) -> LastWords:
         """Return the end of the program's standard error, which may explain why it has ended.
 
-        :param seconds: time limit, because it can arrive a moment after the end of the standard output, or never.
+        :param seconds: time limit, because standard error can end a moment after standard output, or never.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -156,7 +156,7 @@ class Program(asyncio.SubprocessProtocol):
                     await self._exited.wait()
                     await self._has_complained.wait()  # so that the log has all of it
             if stdin.get_write_buffer_size():
-                stdin.abort()  # otherwise it waits for a reader
+                stdin.abort()  # otherwise it waits until the program reads
             self._transport.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_REAPING):
@@ -165,7 +165,7 @@ class Program(asyncio.SubprocessProtocol):
     def kill(self) -> None:
         """Kill the program and everything that it started."""
         if self._is_killed:
-            return  # another process may have its number by now
+            return  # another process may have the same id by now
         self._is_killed = True
         _running.discard(self)
         process = self._transport.get_pid()
@@ -230,7 +230,7 @@ _running: Final[set[Program]] = set()
 
 
 def kill_programs() -> None:
-    """Kill all programs, when this process ends without time to close them."""
+    """Kill all programs, if this process ends without closing them."""
     for program in tuple(_running):
         program.kill()
 
@@ -241,8 +241,8 @@ atexit.register(kill_programs)
 def forbid_vfork() -> None:
     """Make this process start others without vfork from now on. Call this before a bot is started.
 
-    For a moment, a child is still in this process's group. If Ctrl-Z stops it then, vfork never returns, and this
-    process can neither stop nor continue. Python documents the switch.
+    Right after its start, a child is still in this process's group. If Ctrl-Z stops it then, vfork never returns, and
+    this process can neither stop nor continue. Python documents the switch.
     """
     setattr(subprocess, "_USE_VFORK", False)  # noqa: B010
 
@@ -257,11 +257,11 @@ def own_group() -> dict[str, Any]:
 async def start_program(command: Sequence[str], log: LineLog | None = None) -> Program:
     """Start a program.
 
-    :param log: receives what it writes.
+    :param log: receives everything that the program writes.
     :raises ProgramError: if it cannot be started.
     """
     forbid_vfork()
-    # Forgetting to flush is the most common mistake in Python programs. Bots need not know where our keys are.
+    # Unbuffered, because authors of Python programs often forget to flush. Without the home, because it has our keys.
     kept = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
     try:
         _, program = await asyncio.get_running_loop().subprocess_exec(
@@ -280,10 +280,10 @@ async def start_program(command: Sequence[str], log: LineLog | None = None) -> P
 
 
 def _meant(word: str) -> str:
-    """Return a hint for somebody who typed this for a program that cannot be started: a file, or a class in one."""
+    """Return a hint on what to type instead of a word that cannot be started, such as a file or a class in a file."""
     path, _, name = word.partition(":")
     if not Path(path).is_file():
-        path, _, name = word.partition(".")  # as Python writes it
+        path, _, name = word.partition(".")  # module.Class
         path += ".py"
     file = Path(path)
     ways = []
@@ -299,7 +299,7 @@ def _meant(word: str) -> str:
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:
-    """Return the words of a command. A single word can be the whole command, as in a shell's quotes.
+    """Return the words of a command. A single word can be a whole command that was quoted in the shell.
 
     >>> spelled_out(["python3", "my bot.py"]), spelled_out(["python3 'my bot.py'"])
     (['python3', 'my bot.py'], ['python3', 'my bot.py'])

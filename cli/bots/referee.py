@@ -1,4 +1,4 @@
-"""The engine as a filter: one line in, one line out. The referee keeps the dice until the showdown."""
+"""The engine as a filter: one line of input, one line of output. The referee keeps the dice until the showdown."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from p2pdice.views import state_json
 
 
 class RefusedLineError(ValueError):
-    """The referee does not understand a line."""
+    """A line is not an input that the referee understands."""
 
 
 class Referee:
-    """One match.
+    """The referee of one match.
 
     :param first: the seat that leads the first round.
-    :raises RulesError: if the engine allows no such table.
+    :raises RulesError: if the engine refuses the number of players or the first seat.
     """
 
     def __init__(self, ruleset: Ruleset, players: int, first: int = 0) -> None:
         self.state = new_match(ruleset, players, first)
         self._dealt: tuple[Hand, ...] | None = None
-        """By seat; None before the first deal, and in rounds in which the players keep their dice to themselves."""
+        """The hands by seat; None before the first deal, and in rounds in which only the players know their dice."""
 
     def answer(self, line: bytes) -> bytes:
         """Return the answer to a line. A refused line does not change the state."""
@@ -45,7 +45,7 @@ class Referee:
         """Return the events that a line causes, each with the state after its input.
 
         :raises RulesError: if the rules refuse the input. The state is unchanged.
-        :raises RefusedLineError: if the line is no input.
+        :raises RefusedLineError: if the line is not an input.
         """
         keys = frozenset(data)
         if not keys:
@@ -59,7 +59,7 @@ class Referee:
         if isinstance(item, Rolled):
             dealt = None if data["deal"] is None else self._deal(data["deal"])
         while state.awaits is Expect.HANDS and dealt is not None:
-            # A player who left in this round has shown their dice to nobody, but the referee has them.
+            # The referee also opens the dice of a player who left in this round.
             state, events = apply(state, Hands(dealt))
             happened += [(event, state) for event in events]
         self.state, self._dealt = state, dealt
