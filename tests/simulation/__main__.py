@@ -1,5 +1,5 @@
-"""``python -m tests.simulation``: replay one seed, run many and print the figures as Markdown, or add up runs; or play
-evenings with purses."""
+"""``python -m tests.simulation``: replay one seed, run many seeds, add up the output of runs, or play evenings of
+matches with purses. Figures are printed as Markdown."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.simulation.simulation import Figures
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("--seed", type=int, help="replay this one")
-    parser.add_argument("--trace", action="store_true", help="print everything that happens in it")
-    parser.add_argument("--shrink", action="store_true", help="leave out every fault that its failure does not need")
-    parser.add_argument("--seeds", type=int, help="run so many")
-    parser.add_argument("--evenings", type=int, help="play so many, with purses")
-    parser.add_argument("--from", type=int, default=0, dest="first", metavar="S", help="beginning with this one")
-    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
-    parser.add_argument("--add", type=Path, nargs="+", metavar="FILE", help="add up the output of runs of other seeds")
+    parser.add_argument("--seed", type=int, help="replay this seed")
+    parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
+    parser.add_argument("--shrink", action="store_true", help="with --seed: remove faults while it still fails")
+    parser.add_argument("--seeds", type=int, help="run this many seeds")
+    parser.add_argument("--evenings", type=int, help="play this many evenings of matches with purses")
+    parser.add_argument("--from", type=int, default=0, dest="first", metavar="S", help="the first seed")
+    parser.add_argument("--jobs", type=int, default=1, help="the number of parallel processes")
+    parser.add_argument("--add", type=Path, nargs="+", metavar="FILE", help="add up the output of such runs")
     options = parser.parse_args()
     if options.add:
         return add(options.add)

@@ -1,4 +1,4 @@
-"""Adds up the tables that ``python -m tests.simulation`` has printed for different seeds."""
+"""Adds up tables that ``python -m tests.simulation`` printed for different seeds."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class NotAddableError(ValueError):
 class _Cost:
     """One row of the table of costs.
 
-    Medians of runs say nothing about the median of all, so they are left out. Maxima stay maxima. Microseconds
-    for each input are averaged over the worlds, because a run does not print its inputs.
+    Medians are left out, because medians of runs do not give the median of all worlds. Of two maxima the larger is
+    kept. Microseconds per input are averaged over worlds, because a run does not print its number of inputs.
     """
 
     worlds: int = 0
     out: int = 0
     longest: list[Decimal | None] = field(default_factory=lambda: [None, None, None])
-    """The most seconds until eviction, the longest halt in seconds, and the most KiB; None if no run has a value."""
+    """The maxima of seconds until eviction, of halts in seconds, and of KiB; None if no run has a value."""
     computing: Decimal = Decimal(0)
     """The sum over worlds of microseconds per input."""
 
@@ -63,18 +63,18 @@ class Sum:
     """Seconds of all processes together."""
     seeds: list[range] = field(default_factory=list)
     counts: dict[str, dict[str, Decimal]] = field(default_factory=dict)
-    """Numbers by the heading of the table and the name of the row."""
+    """The counts of each table by its heading, then by the name of the row."""
     costs: dict[str, _Cost] = field(default_factory=dict)
-    """The costs of each misbehaviour by its name."""
+    """By the name of the misbehaviour."""
 
     def add(self, output: str) -> None:
         """Add the output of a finished run.
 
-        :raises NotAddableError: if it is not the output of one finished run, or has a seed that was added before.
+        :raises NotAddableError: if it is not the output of exactly one finished run, or contains a seed added before.
         """
         summaries = _SUMMARY.findall(output)
         if len(summaries) != 1:
-            raise NotAddableError(f"the output of one finished run is needed, but {len(summaries)} are there")
+            raise NotAddableError(f"expected the output of one finished run, found {len(summaries)}")
         count, first, failures, seconds, jobs = (int(number.replace(",", "")) for number in summaries[0])
         seeds = range(first, first + count)
         for others in self.seeds:
@@ -119,7 +119,7 @@ class Sum:
 
 
 def _rows(output: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the table's heading, the name and the numbers of every row, including the rule below the heading."""
+    """Yield (heading of the table, name, numbers) of every row. The ``---`` line below a heading counts as a row."""
     title = ""
     for line in output.splitlines():
         if not line.startswith("| "):

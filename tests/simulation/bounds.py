@@ -1,9 +1,11 @@
-"""A node bounds its memory, and a liar can displace what it keeps: worlds in which nothing displaced may matter.
+"""Small worlds that test the memory bounds of :class:`protocol.consensus.ballot.Ballot`.
 
-Honest players run the production class twice: as it is, and with unlimited memory (:class:`Whole`). A liar signs as
-much as they like: several messages of a step, votes of past rounds and of rounds to come, for values and polkas of all
-sorts. Links are slow, players show each other what they keep. Every conclusion must be that of unlimited memory, every
-vote must convince a node that the liar has filled up, and in the end all honest players go on together.
+A ballot keeps a limited number of messages, so a liar can make it drop some by sending many. Dropped messages must not
+matter. Each honest player therefore runs two ballots: the real one, and one with unlimited memory (:class:`Whole`). The
+liar signs several messages for one step, and votes in past and future rounds for all kinds of values and polkas. Links
+are slow, and players show each other the messages that they keep. Three things are checked: both ballots reach the same
+conclusions; every honest vote convinces a node whose memory is full of the liar's messages; and in the end all honest
+players continue the match together.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ SCRIPTS = ("t{},L", "t{},t{},L", "j,L,j,L", "t{},j,L", "L,j,L", "t{},t{},t{},L,t
 
 
 class Whole(Ballot):
-    """A ballot that keeps everything."""
+    """A ballot with unlimited memory."""
 
     def take(self, signed: Signed, *, is_kept: bool = False) -> Outcome:
         return super().take(signed, is_kept=True)
@@ -38,7 +40,7 @@ def give(ballot: Ballot, signed: Signed, *, is_kept: bool = False) -> Outcome:
 
 
 def shown(ballot: Ballot) -> list[Signed]:
-    """Return what a node shows of its root, in the order of its answers."""
+    """Return the messages that a node would show a peer at the same root, in the order of a real answer."""
     slots = ballot.branches.messages.values()
     known = [signed for slot in slots for author in sorted(slot) for signed in slot[author]]
     later = [signed for _, kept in sorted(ballot.branches.later.items()) for signed in kept.values()]
@@ -53,14 +55,14 @@ def concluded(ballot: Ballot) -> object:
 
 
 class Player(Node):
-    """An honest player with both ballots."""
+    """An honest player with two ballots, one of them with unlimited memory."""
 
     def __init__(self, table: Table, me: int) -> None:
         super().__init__(table, me)
         self._begin(table.start)
 
     def _begin(self, root: Position) -> None:
-        """Go on to a root with what was kept for it."""
+        """Start new ballots at a root, with the messages that were kept for it."""
         later = [signed for kept in self.ballot.branches.later.values() for signed in kept.values()]
         self.ballot = self.table.rule(self.me, root, self.table, self.convicted)
         self.whole = Whole(self.me, root, self.table, self.convicted)
@@ -72,7 +74,7 @@ class Player(Node):
         self.hear(self.table.messages[number])
 
     def hear(self, signed: Signed) -> Outcome:
-        """Take a message as a replica does, which compares it with what is kept."""
+        """Take a message. Like a replica, first check whether it contradicts a kept message of its author."""
         message, number, ballot = signed.message, self.table.number(signed), self.ballot
         self.known |= 1 << number
         if message.step < ballot.root.step or (message.author == self.me and signed.id in self.heard):
@@ -100,7 +102,7 @@ class Player(Node):
         give(self.whole, signed)
 
     def _justify(self, vote: Vote | None, told: list[Signed]) -> None:
-        """Show a vote to a node that the liar has filled up before."""
+        """Check that a vote and its grounds convince a node whose memory is full of the liar's messages."""
         if vote is None or vote.value is None:
             return
         table, me = self.table, next(each for each in self.table.honest if each != self.me)
@@ -116,7 +118,7 @@ class Player(Node):
             raise ViolationError("a vote convinces", f"{told[-1].id.decode()}: {other.round}, {other.leading}")
 
     def see(self, other: Node) -> None:
-        """Ask another node for what it keeps, and take once more what was of no use."""
+        """Take all messages that another node keeps, each twice: one that was of no use at first may be later."""
         self.convict(other.convicted - self.convicted)
         closings = [self.table.messages[each] for root, told in other.closings if root == self.root for each in told]
         for signed in 2 * (shown(other.ballot) if other.ballot.root.tip == self.root else closings):
@@ -128,16 +130,16 @@ class Player(Node):
         return self.ballot.root.tip
 
     def compare(self) -> None:
-        """Be given everything again, and conclude what unlimited memory concludes."""
+        """Repeat all messages, then check that this player concludes the same as with unlimited memory."""
         for signed in 3 * [*self.heard.values()]:
             self.hear(signed)
         if (mine := concluded(self.ballot)) != (whole := concluded(self.whole)):
-            raise ViolationError("what is dropped does not matter", f"{self.me}: {mine} in place of {whole}")
+            raise ViolationError("dropped messages do not matter", f"{self.me}: {mine} instead of {whole}")
         self.react()
 
 
 class World:
-    """A world drawn at random."""
+    """A random world."""
 
     def __init__(self, chance: random.Random, rule: type[Ballot]) -> None:
         self.chance, size = chance, chance.randint(4, 7)
@@ -185,7 +187,7 @@ class World:
         return Aim(position.step, position.tip, tuple(held.get(each, b"") for each in position.owed))
 
     def exchange(self) -> None:
-        """Let all show each other what they keep until nothing changes."""
+        """Let all players show each other the messages that they keep, until nothing changes."""
         before: object = None
         while before != (now := [({each.id for each in shown(player.ballot)}, player.said) for player in self.players]):
             before = now
@@ -229,7 +231,7 @@ class World:
             raise ViolationError("in time", f"{gone} are put out")
 
     def run(self, length: int) -> None:
-        """Go on for so many events. Then the liar is silent, and all exchange what they keep."""
+        """Run ``length`` random events. Then silence the liar, and let all players exchange messages until the end."""
         for player in self.players:
             player.react()
         for _ in range(length):

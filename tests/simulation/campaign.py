@@ -1,4 +1,4 @@
-"""Runs many seeds, counts events, and prints how to reproduce a failure."""
+"""Runs seeds, shrinks failures, and prints figures."""
 
 from __future__ import annotations
 
@@ -16,23 +16,21 @@ from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Figures, Simulation
 
 TWICE: Final = 100
-"""One of this many seeds is run twice, and both traces must be equal."""
+"""One in this many seeds is run twice, and both traces must be equal."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one seed."""
-
     plan: Plan
     figures: Figures
     digest: str
     """The hash of the trace."""
     violated: Check | None = None
-    """The violated check; None if all held, or if something else failed, which ``failure`` then describes."""
+    """None if all checks held, or if an exception ended the run."""
     failure: str = ""
-    """Empty if everything held."""
+    """A description of the violation or exception; empty if there was none."""
     details: str = ""
-    """The traceback."""
+    """The traceback of the failure."""
 
     def __str__(self) -> str:
         return f"{self.plan}\n  {self.failure}\n  replay with: {replay_command(self.plan.seed)}"
@@ -44,7 +42,10 @@ def replay_command(seed: int) -> str:
 
 
 def run_plan(plan: Plan, keep: Callable[[str], None] | None = None) -> Result:
-    """Run one world, and return any failure in it as its result."""
+    """Run one world. A failure is returned, not raised.
+
+    :param keep: called with each line of the trace.
+    """
     world = Simulation(plan, keep)
     violated, failure, details = None, "", ""
     with cached_checks():
@@ -52,17 +53,17 @@ def run_plan(plan: Plan, keep: Callable[[str], None] | None = None) -> Result:
             world.run()
         except Violation as violation:
             violated, failure, details = violation.check, str(violation), traceback.format_exc()
-        except Exception as error:  # noqa: BLE001 - an exception out of a node is a finding like any other
+        except Exception as error:  # noqa: BLE001 - any exception of a node is a finding
             failure, details = f"{type(error).__name__}: {error}", traceback.format_exc()
     return Result(plan, world.figures, world.trace.digest, violated, failure, details)
 
 
 def run_seed(seed: int) -> Result:
-    """Run the world of a seed. For one in :data:`TWICE` seeds, run it again and compare the traces."""
+    """Run the world of a seed; of one in :data:`TWICE` seeds twice, to compare the traces."""
     result = run_plan(draw(seed))
     if seed % TWICE == 0 and not result.failure:
         if run_plan(draw(seed)).digest != result.digest:
-            return replace(result, violated=Check.THE_SAME_SEED_TAKES_THE_SAME_COURSE, failure="it took another one")
+            return replace(result, violated=Check.THE_SAME_SEED_TAKES_THE_SAME_COURSE, failure="the traces differ")
         result.figures.checks[Check.THE_SAME_SEED_TAKES_THE_SAME_COURSE] += 1
     return result
 
@@ -77,7 +78,7 @@ def run_seeds(seeds: Iterable[int], jobs: int = 1) -> Iterator[Result]:
 
 
 def smallest(plan: Plan, is_wanted: Callable[[Plan], bool]) -> Plan:
-    """Return a plan that still fulfils ``is_wanted``, after removing as many faults as possible one at a time."""
+    """Remove faults one at a time, as long as ``is_wanted`` holds for the smaller plan."""
     is_smaller = True
     while is_smaller:
         is_smaller = False
@@ -89,7 +90,7 @@ def smallest(plan: Plan, is_wanted: Callable[[Plan], bool]) -> Plan:
 
 
 def shrink(plan: Plan) -> Plan:
-    """Return a plan that fails the same check with as few faults as possible; the same plan if it does not fail."""
+    """Return a plan that fails the same check with as few faults as possible; ``plan`` itself if it does not fail."""
 
     def kind(plan: Plan) -> str:
         result = run_plan(plan)
@@ -106,9 +107,9 @@ def as_markdown(total: Figures) -> str:
         "| --- | ---: |",
         f"| matches begun | {total.matches - total.refused:,} |",
         f"| of these finished by all honest players | {total.finished:,} |",
-        f"| of these suspended, as somebody misbehaved or was gone for good | {total.suspended:,} |",
-        f"| of these never formed, as somebody did not sign the genesis | {total.unformed:,} |",
-        f"| of these stopped, as an old backup had lost what only those away held | {total.exempt:,} |",
+        f"| of these suspended, as a player misbehaved or was gone for good | {total.suspended:,} |",
+        f"| of these never formed, as a player did not sign the genesis | {total.unformed:,} |",
+        f"| of these stopped, as only absent players held what an old backup had lost | {total.exempt:,} |",
         f"| false proposals that no guest signed | {total.refused:,} |",
         f"| players | {total.players:,} |",
         f"| steps agreed on | {total.steps:,} |",

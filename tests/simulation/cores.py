@@ -1,6 +1,7 @@
 """Worlds with one permanently faulty node, link or disk, in which everything else is perfect.
 
-Faults that strike everywhere and heal by themselves could hide a standstill that they end by chance.
+In other worlds several faults strike and heal, so that one fault may by chance end a standstill that another has
+revealed. Here nothing else happens.
 """
 
 from __future__ import annotations
@@ -18,15 +19,19 @@ class Core(NamedTuple):
     """A kind of hardware that is permanently faulty."""
 
     begin: Callable[[Simulation, int], None]
-    """Makes the hardware faulty from now on, given the world and the number of the node."""
+    """Makes the hardware of a node faulty from now on."""
     may_stop: bool = False
-    """Whether the match can only continue if the others continue without the node, or relay its messages."""
+    """Whether the match can only continue if the other players vote out this node, or relay its messages."""
 
 
 def _again_and_again(
     kind: str, pause: tuple[float, float], lasts: tuple[float, float]
 ) -> Callable[[Simulation, int], None]:
-    """Return a core at which a fault strikes repeatedly, with random pauses and durations within these seconds."""
+    """Return a function that makes one kind of fault strike again and again.
+
+    :param pause: shortest and longest pause between two strikes, in seconds.
+    :param lasts: shortest and longest duration of a strike, in seconds.
+    """
 
     def begin(world: Simulation, node: int) -> None:
         chance = world.streams.network if kind == "cut" else world.streams.disk
@@ -46,13 +51,12 @@ def _again_and_again(
 
 
 def _dead_link(world: Simulation, node: int) -> None:
-    """Permanently prevent any link between two nodes."""
     other = (node + 1) % world.plan.players
     world.network.forbid([(node, other)])
 
 
 def _slow_node(world: Simulation, node: int) -> None:
-    """Delay all frames to and from one node by seconds."""
+    """Delay all frames to and from one node by 1.5 seconds on average."""
     for other in range(world.plan.players):
         if other != node:
             world.network.slow_down(node, other, 1.5)
@@ -78,4 +82,4 @@ CORES: Final[Mapping[str, Core]] = {
     "dead link": Core(_dead_link, may_stop=True),
     "dead node": Core(_dead_node, may_stop=True),
 }
-"""Every core by its name in the reports."""
+"""By their names in reports."""

@@ -7,27 +7,27 @@ from statistics import median
 from typing import Final
 
 WITHOUT: Final = "nothing"
-"""The name of worlds without misbehaviour."""
+"""Stands for worlds without misbehaviour."""
 
 
 @dataclass
 class Cost:
-    """The costs for honest players in all worlds of one misbehaviour."""
+    """The costs for honest players in all worlds with the same misbehaviour."""
 
     worlds: int = 0
     out: list[float] = field(default_factory=list)
-    """Virtual seconds from the first bad act until an honest player considers the culprit out of the match."""
+    """For each world, virtual seconds from the first bad act until an honest player has put the culprit out."""
     halts: list[float] = field(default_factory=list)
     """For each world, the longest time after the first bad act in which no honest player closed a step."""
     stored: list[int] = field(default_factory=list)
-    """The most bytes of an honest player's disk beyond the match: votes while it lasts, everything else at its end."""
+    """For each world, the most bytes on an honest player's disk that are not part of the history: during the match only
+    votes are counted, at its end all messages."""
     computing: float = 0.0
-    """CPU seconds spent in the class of a node's match."""
+    """CPU seconds spent in :meth:`protocol.match.match.Match.handle`."""
     inputs: int = 0
-    """The number of inputs, such as messages, on which this time was spent."""
+    """The number of inputs, such as messages, that were handled in this time."""
 
     def add(self, other: Cost) -> None:
-        """Add the costs of other worlds."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
@@ -38,7 +38,7 @@ class Cost:
 
 
 def as_rows(costs: dict[str, Cost]) -> list[str]:
-    """Return the costs as a table."""
+    """Return the lines of a Markdown table."""
     usual = costs.get(WITHOUT, Cost()).each
     lines = [
         "| misbehaviour | worlds | out | seconds until out | at most | longest halt, s | at most | KiB | at most | µs |"
@@ -57,10 +57,10 @@ def as_rows(costs: dict[str, Cost]) -> list[str]:
 
 
 class Bill:
-    """The costs of one world, counted while it runs.
+    """Records the costs of one world while it runs.
 
-    :param name: the name of the misbehaviour.
-    :param culprit: the author of the misbehaviour; −1 for none.
+    :param name: the misbehaviour; empty for none.
+    :param culprit: its author; −1 for none.
     """
 
     def __init__(self, name: str, culprit: int) -> None:
@@ -73,12 +73,15 @@ class Bill:
         self._stored = 0
 
     def acted(self, now: float) -> None:
-        """Record a bad act."""
+        """Record a bad act; only the first one matters."""
         if self._since is None:
             self._since = self._moved = now
 
     def goes_on(self, now: float, left: tuple[int, ...]) -> None:
-        """Record that an honest player has closed a step."""
+        """Record that an honest player has closed a step.
+
+        :param left: the authors who are out of the match.
+        """
         if self._since is not None:
             self._halt = max(self._halt, now - self._moved)
             if self._culprit in left and not self.cost.out:
@@ -86,16 +89,16 @@ class Bill:
         self._moved = now
 
     def holds(self, size: int) -> None:
-        """Record the bytes that an honest player has on disk beyond the match."""
+        """Record how many bytes an honest player's disk holds that are not part of the history."""
         self._stored = max(self._stored, size)
 
     def computed(self, seconds: float) -> None:
-        """Record the CPU seconds of an honest node for one input."""
+        """Record the CPU seconds that an honest node spent on one input."""
         self.cost.computing += seconds
         self.cost.inputs += 1
 
     def closed(self) -> Cost:
-        """Return the costs of the finished world."""
+        """Return the costs at the end of the world."""
         if self._since is not None:
             self.cost.halts.append(self._halt)
         self.cost.stored.append(self._stored)

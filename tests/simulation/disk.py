@@ -1,6 +1,6 @@
-"""One machine's disk: the database of a real store, in memory. It outlives processes, and its writes can fail.
+"""The disk of one machine. It holds the database of a real store in memory, and its writes can fail.
 
-A process that dies loses what it had not written. A power cut also takes what was written and not synchronized.
+The disk survives when a process dies. A power cut also undoes writes that were not synchronized yet.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from protocol.wire.messages import VOTES, Signed
 from tests.simulation.replacing import replaced_value
 
 _FULL: Final = 2
-"""The ``synchronous`` of SQLite from which on a commit is synchronized before it is confirmed."""
+"""With this value of SQLite's ``synchronous``, or a higher one, a commit returns after the disk is synchronized."""
 P = ParamSpec("P")
 Tables = Callable[[sqlite3.Connection], None]
 Point = Callable[[str], None]
-"""Called at every place at which a process can die; it may raise."""
+"""Called, with its name, at every point where a process can die. It raises an exception if the process dies there."""
 
 
 class Trouble(Enum):
@@ -40,37 +40,37 @@ class Trouble(Enum):
 
 
 class Disk:
-    """See the module. Every write is a transaction, which survives a crash completely or not at all."""
+    """The disk of one machine. Every write is a transaction: a crash leaves all of it or nothing."""
 
     def __init__(self) -> None:
         self.begin(lambda name: None, lambda: None)
         self.own: set[bytes] = set()
-        """The ids of all messages safely stored on this disk since the process started or a backup was restored."""
+        """The ids of the messages that the current process knows to be on this disk."""
         self.sizes: defaultdict[bytes, dict[bytes, int]] = defaultdict(dict)
-        """The sizes in bytes of the messages on this disk, by match and id."""
+        """The messages on this disk: their sizes in bytes, by match and id."""
         self.votes: defaultdict[bytes, dict[bytes, int]] = defaultdict(dict)
-        """The sizes of the votes among these messages."""
+        """The votes among these messages, in the same form."""
         self.noted: Noted | None = None
-        """The note beside the database."""
+        """The content of the note file beside the database."""
         self.memory = sqlite3.connect(":memory:", isolation_level=None)
-        self.memory.execute("PRAGMA page_size=512")  # so that a backup is small
+        self.memory.execute("PRAGMA page_size=512")  # keeps backups small
         self._synchronized: bytes | None = None
-        """The database at its last synchronization, if anything was written since."""
+        """The database at its last synchronization; None if nothing was written since."""
 
     def begin(self, point: Point, written: Callable[[], None], *, keeps_backups: bool = False) -> None:
-        """Begin a match, without trouble at first.
+        """Prepare for a match, without trouble at first.
 
-        :param written: called after messages were stored.
-        :param keeps_backups: whether a backup may be restored.
+        :param written: called whenever messages have been stored.
+        :param keeps_backups: back up after every transaction, because a fault may restore a backup.
         """
         self.point, self.written = point, written
         self.trouble, self.is_full = Trouble.NONE, False
         self._backups: list[bytes] | None = [] if keeps_backups else None
 
     def open(self, matches: Iterable[bytes] = ()) -> Store:
-        """Return the store as a new process opens it, after the death of the process that had it open.
+        """Return the store as a new process opens it.
 
-        :param matches: the matches that the process continues.
+        :param matches: the ids of the matches that the process may continue.
         """
         with replaced_value(store_module, Database, partial(_Guarded, self)):
             store = _GuardedStore(Path("memory"))
@@ -81,7 +81,10 @@ class Disk:
         return store
 
     def count(self, match: bytes, messages: Sequence[Signed], *, replaces: bool = False) -> None:
-        """Count messages as stored."""
+        """Count messages of a match as stored.
+
+        :param replaces: whether they replace all stored messages of the match.
+        """
         sizes = {signed.id: len(signed.data) + len(signed.signature) for signed in messages}
         votes = {signed.id: sizes[signed.id] for signed in messages if signed.message.kind in VOTES}
         self.own |= sizes.keys()
@@ -90,7 +93,7 @@ class Disk:
 
     @contextmanager
     def guarding(self, name: str) -> Iterator[None]:
-        """Let a write meet the trouble that is due. :raises StoreError: if it is not known to be stored."""
+        """Run a write, with the trouble that is due. :raises StoreError: if the write failed or may have failed."""
         if self._synchronized is None and self.memory.execute("PRAGMA synchronous").fetchone()[0] < _FULL:
             self._synchronized = self.memory.serialize()
         self.point(f"before {name}")
@@ -105,39 +108,38 @@ class Disk:
         self.point(f"after {name}")
 
     def back_up(self) -> None:
-        """Make a backup, if backups are kept."""
         if self._backups is not None:
             self._backups.append(self.memory.serialize())
 
     def lose(self, share: float) -> None:
         """Restore a backup without the last transaction and the newest share (0 to 1) of all others."""
         if not self._backups:
-            return  # the match is in none of them
+            return  # no backup contains the match
         del self._backups[max(1, len(self._backups) - 1 - int(share * len(self._backups))) :]
         self.memory.deserialize(self._backups[-1])
         self.noted = None
-        self.open(self.sizes)  # what is gone is on this disk no more, also before its owner starts again
+        self.open(self.sizes)  # update the counts at once: the owner may restart the process much later
 
     def lose_power(self) -> None:
         """Lose all unsynchronized writes, after the process has died."""
         if self._synchronized is not None:
-            # The note may reach the disk before the commits that it counts, because nothing orders the two.
+            # The note is kept: it may reach the disk before the commits that it counts, because nothing orders the two.
             self.memory.deserialize(self._synchronized)
             self._synchronized = None
 
     def copy(self) -> Disk:
-        """Return a copy, such as that in a copied home."""
+        """Return the disk of a machine with a copied home."""
         other = Disk()
         other.memory.deserialize(self.memory.serialize())
         return other
 
 
 ROW = "row"
-"""The name of writes that no planned crash targets."""
+"""The name of all writes without a name of their own. No planned crash strikes there."""
 
 
 class _Held(Note):
-    """The note beside the database of a simulated disk."""
+    """The note file beside the database, on a simulated disk."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -153,19 +155,19 @@ class _Held(Note):
 
 
 class _Guarded(Database):
-    """The real database. Its writes pass the points, and meet the trouble, of a simulated disk."""
+    """The real database on a simulated disk: a process can die around its writes, and they can fail."""
 
     def __init__(self, disk: Disk, path: Path, make: Tables, finish: Tables, *, is_reader: bool = False) -> None:
         self.disk = disk
         self.name = ROW
-        """The part of the names of points that says what is written."""
+        """What is being written. The names of points contain it, as in ``before commit of store``."""
         self.path, self.note, self.connection = path, _Held(disk), disk.memory
         self._make, self._finish = make, finish
         self._convert()
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """Name the writes of a block."""
+        """Give all writes inside a ``with`` block a name."""
         before, self.name = self.name, name
         try:
             yield
@@ -210,7 +212,7 @@ class _GuardedStore(Store):
 
     def add_match(self, *arguments: Any) -> None:
         super().add_match(*arguments)
-        self.database.disk.back_up()  # a home from before the match would know nothing of it
+        self.database.disk.back_up()  # the oldest backup contains the match, but no messages
 
     def write(self, match: bytes, messages: Iterable[Signed]) -> None:
         self._store(super().write, match, tuple(messages), replaces=False)

@@ -1,5 +1,5 @@
-"""Evenings in the simulator: people with real purses play whole matches one after the other, with every trouble that a
-match can have, and processes that die while they write a purse."""
+"""Evenings in the simulator: people with real purses play one simulated match after another, with all kinds of faults.
+Processes also die while they write a purse. Nobody lies: :mod:`tests.simulation.ledgers` has evenings with liars."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ PEOPLE: Final = 6
 
 
 class WrongSumError(AssertionError):
-    """There are more coins than there should be, or fewer."""
+    """The balance of a purse is not the sum of its matches, or a match changed it by a wrong amount."""
 
 
 class LostStakeError(AssertionError):
-    """Somebody does not know any more what another has staked in a match of both."""
+    """A player has forgotten another player's stake or purse, although the stakes of their match were opened."""
 
 
 class StuckStakeError(AssertionError):
-    """A match is over, and its evidence does not settle it."""
+    """A match is over, and enough players signed its end, but a purse still counts as busy with it."""
 
 
 class Evening:
-    """See the module."""
+    """One evening of :data:`PEOPLE` people.
+
+    :param resources: closes their disks.
+    """
 
     def __init__(self, seed: int, resources: ExitStack) -> None:
         self.random = Random(seed)
@@ -47,22 +50,22 @@ class Evening:
             resources.callback(home.disk.memory.close)
             self.homes.append(home)
         self.ends: dict[bytes, End] = {}
-        """Of the matches that are over, by the first bytes of their ids."""
+        """The ends of finished matches. A match is named by the first bytes of its id, as in records."""
         self.given_up: set[tuple[bytes, bytes]] = set()
-        """Owners, and what stands for matches in records."""
+        """(owner, match) of each stake that its owner gave up."""
         self.restored: set[bytes] = set()
-        """The owners whose purse a backup may have taken back. Then they may bet coins again, and lose them all."""
+        """Owners whose purse a backup may have reset. They may bet the same coins twice, which ends their era."""
         self.voids = 0
 
     @property
     def settled(self) -> int:
-        """How many records there are."""
+        """The number of records in all purses."""
         return sum(home.purse.end.height for home in self.homes)
 
     def play(self) -> None:
-        """Play a match, and settle it as far as it can be settled.
+        """Play a match and settle it. If it cannot be settled, its players may void it or give up their stakes.
 
-        :raises AssertionError: if the coins are not what they should be.
+        :raises AssertionError: if an invariant of purses does not hold.
         """
         players = self._sit_down()
         world = Simulation(self._plan(len(players)), homes=players)
@@ -74,7 +77,7 @@ class Evening:
         matches = [
             machine.match
             for machine in world.machines
-            if machine.match is not None and machine.confirmed is not None and machine.match.is_ended  # no old backup
+            if machine.match is not None and machine.confirmed is not None and machine.match.is_ended
         ]
         ends = [end_of(match.history) for match in matches]
         assert len({end.account for end in ends}) <= 1
@@ -92,7 +95,10 @@ class Evening:
         self.check()
 
     def _sit_down(self) -> list[PurseHome]:
-        """Let people with idle purses show them to each other. If too few are idle, all give up what they wait for."""
+        """Return players with idle purses, after all of them have shown their purses to each other.
+
+        If fewer than two are idle, all people give up their open stakes first.
+        """
         sample = self.random.sample(self.homes, self.random.randint(2, PEOPLE))
         players = [home for home in sample if not home.keeper.find_hindrance()]
         if len(players) < 2:
@@ -104,7 +110,7 @@ class Evening:
         for owner, other in permutations(players, 2):
             verdict = other.keeper.judge(self._show(owner))
             if verdict.back is not None and owner.keeper.take_own(verdict.back):
-                return self._sit_down()  # a backup had lost some of it, and now the purse may be busy
+                return self._sit_down()  # the owner's backup had lost records; the purse may be busy now
             assert not verdict.flaw, verdict.flaw
         return players
 
@@ -113,15 +119,14 @@ class Evening:
         return read_shown(*home.keeper.show(record).wire)
 
     def _plan(self, players: int) -> Plan:
-        """Return a match of so many for stakes, with whatever trouble its seed has, and processes that die while they
-        write a purse."""
+        """Return a match for stakes with the faults of a random seed, and further crashes around writes of purses."""
         while True:
             drawn = draw(self.random.randrange(2**32))
             if drawn.players == players and not drawn.misbehaviour:
                 break
         changes = {"stakes": "yes"} if drawn.preset == "motes" else {"stakes": "yes", "dice": "1"}
         faults = (*drawn.faults, *(self._crash(players) for _ in range(self.random.randrange(4))))
-        # Then a match of two is suspended. A player who is back from a backup does not vote: no other can be missing.
+        # A dead node suspends a match of two, and blocks a player with a restored backup, who waits for all others.
         may_die = all(fault.kind != "restored backup" for fault in faults)
         core = "dead node" if may_die and self.random.random() < 0.3 else drawn.core
         return replace(drawn, ruleset=drawn.ruleset.with_options(changes), core=core, faults=faults)
@@ -133,7 +138,7 @@ class Evening:
         return Fault("crash", self.random.randrange(400), node, other, seconds, point=point)
 
     def _make_void(self, world: Simulation, players: list[PurseHome]) -> None:
-        """Let all sign that a suspended match is void."""
+        """Let all players sign that a suspended match is void."""
         signatures = {
             author: sign(void_message(world.match, author), MatchKey(seed)).signature
             for author, seed in enumerate(world.seeds)
@@ -146,8 +151,7 @@ class Evening:
     # What must hold
 
     def _check_stakes(self, world: Simulation, players: list[PurseHome]) -> None:
-        """Everybody who has seen the stakes open knows what the others have staked, also after their process has
-        died."""
+        """Check that all players who saw the opened stakes still know them after their processes were restarted."""
         by_identity = {home.identity.public: home for home in players}
         for machine in world.machines:
             state = machine.match.history.position.state if machine.match is not None else None
@@ -163,7 +167,7 @@ class Evening:
                     raise LostStakeError(f"node {machine.node} has forgotten the purse of {author}")
 
     def _check_settled(self, world: Simulation, matches: list[Match], players: list[PurseHome]) -> None:
-        """Everybody who has come to the end of a match has settled it, if enough have signed."""
+        """Check that every player at the end of the match has settled it, if enough players signed the result."""
         by_identity = {home.identity.public: home for home in players}
         for match in matches:
             assert match.me is not None
@@ -172,7 +176,7 @@ class Evening:
                 raise StuckStakeError(f"player {match.me} has not settled the match")
 
     def check(self) -> None:
-        """Hold each record to the end of its match.
+        """Check that each record agrees with the end of its match.
 
         :raises AssertionError: if one of them differs.
         """
@@ -182,14 +186,15 @@ class Evening:
             assert purse.end.balance == (0 if purse.era else 1000) + sum(record.change for record in purse.records)
             for record in purse.records:
                 if record != self._due(home, record):
-                    raise WrongSumError("a match has brought something else than it should")
+                    raise WrongSumError("a match changed a purse by a wrong amount")
 
     def _due(self, home: PurseHome, record: Record) -> Record:
+        """Return the record that the owner should have for a match."""
         end = self.ends.get(record.match)
         if (home.identity.public, record.match) in self.given_up:
             return record._replace(change=-record.bet, ticket_change=-record.tickets, soul=0)
         if end is None:
-            return record._replace(change=0, ticket_change=0, soul=0)  # it was void
+            return record._replace(change=0, ticket_change=0, soul=0)  # the match is void
         author = end.author(home.identity.public)
         assert author is not None
         return end.record(author, (record.bet, record.tickets))

@@ -1,4 +1,4 @@
-"""Plays many evenings and returns their results."""
+"""Plays many evenings, in parallel processes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ from tests.simulation.evening import Evening
 from tests.simulation.signatures import cached_checks
 
 MATCHES: Final = 30
-"""The number of matches in an evening."""
+"""Matches per evening."""
 
 
 class Result(NamedTuple):
-    """The result of an evening."""
-
     seed: int
     figures: Counter[str]
     failure: str = ""
-    """A traceback; empty if all held."""
+    """A traceback; empty if all checks held."""
 
 
 def run_evening(seed: int) -> Result:
-    """Play one evening, and return any failure in it as its result."""
+    """Play one evening. A failure is returned, not raised."""
     failure = ""
     with ExitStack() as resources, cached_checks():
         evening = Evening(seed, resources)
         try:
             for _ in range(MATCHES):
                 evening.play()
-        except Exception:  # noqa: BLE001 - an exception out of a purse is a finding like any other
+        except Exception:  # noqa: BLE001 - any exception is a finding
             failure = traceback.format_exc()
         counted = Counter(
             {

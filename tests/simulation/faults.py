@@ -1,4 +1,4 @@
-"""Faults of links, disks and processes. Each strikes once and heals by itself."""
+"""Faults of links, disks and processes. Each strikes once, and heals by itself after a while."""
 
 from __future__ import annotations
 
@@ -29,41 +29,44 @@ CRASH_POINTS: Final = (
     "after over",
     "anywhere",
 )
-"""Where a process can be made to die: around every store, commit and send."""
+"""The points at which a fault can kill a process: around every store, commit and send."""
 
 
 class Fault(NamedTuple):
-    """A planned fault."""
+    """A fault that a plan contains."""
 
     kind: str
+    """A key of :data:`STRIKES`."""
     after: int
-    """The number of events after which the fault strikes."""
+    """It strikes once this many events have happened."""
     node: int
     other: int
+    """The other end of the link, if the fault concerns a link."""
     seconds: float
     """The duration in virtual seconds."""
     share: float = 0.0
-    """The share of the data that is cut off, 0 to 1."""
+    """How bad it is, from 0 to 1: which share of the frames arrives, how slow a link gets, how old a backup is."""
     point: str = ""
+    """For a crash, one of :data:`CRASH_POINTS`."""
 
 
 Strike = Callable[["Simulation", Fault], bool]
-"""Makes a fault strike; returns False if there is nothing to strike."""
+"""Makes a fault strike. Returns False if there was nothing to strike, such as a link that is down already."""
 
 
 def _cut(world: Simulation, fault: Fault) -> bool:
-    """A link breaks, frames in flight are lost from some frame on, and both ends notice at once."""
+    """A link breaks. The last frames in flight are lost, and both ends notice at once."""
     world.hold_off(fault.node, fault.other, fault.seconds)
     return world.network.reset(fault.node, fault.other, fault.share)
 
 
 def _half_open(world: Simulation, fault: Fault) -> bool:
-    """A link breaks, and one end notices only seconds later."""
+    """A link breaks, and one end notices it only seconds later."""
     return world.network.reset(fault.node, fault.other, fault.share, (0.0, fault.seconds))
 
 
 def _one_way(world: Simulation, fault: Fault) -> bool:
-    """A link loses everything in one direction."""
+    """Nothing passes a link in one direction."""
     pairs = [(fault.node, fault.other)]
     world.network.block(pairs)
     world.heal_after(fault.seconds, lambda: world.network.unblock(pairs))
@@ -71,7 +74,7 @@ def _one_way(world: Simulation, fault: Fault) -> bool:
 
 
 def _partition(world: Simulation, fault: Fault) -> bool:
-    """The nodes up to a number and the rest cannot reach each other."""
+    """The network falls into two parts, which cannot reach each other: nodes up to ``fault.node``, and the rest."""
     nodes = sorted(world.network.processes)
     inside = [node for node in nodes if node <= fault.node]
     outside = [node for node in nodes if node > fault.node]
@@ -82,7 +85,7 @@ def _partition(world: Simulation, fault: Fault) -> bool:
 
 
 def _stall(world: Simulation, fault: Fault) -> bool:
-    """A node stops reading."""
+    """A node stops reading from its links."""
     world.network.stall(fault.node)
     world.heal_after(fault.seconds, lambda: world.network.go_on_reading(fault.node))
     return True
@@ -104,13 +107,13 @@ def _slow(world: Simulation, fault: Fault) -> bool:
 
 
 def _duplicate(world: Simulation, fault: Fault) -> bool:
-    """A link breaks, and the last frames that had arrived arrive again over the next link."""
+    """A link breaks, and messages that were sent over it may be delivered again over the next link."""
     world.network.duplicates = True
     return world.network.reset(fault.node, fault.other, 1.0)
 
 
 def _crash(world: Simulation, fault: Fault) -> bool:
-    """A process dies the next time it passes a point."""
+    """A process dies when it next passes a certain point."""
     process = world.network.processes[fault.node]
     process.armed = (fault.point, fault.seconds)
     return process.is_running
@@ -138,7 +141,7 @@ def _full_disk(world: Simulation, fault: Fault) -> bool:
 
 
 def _error_on_commit(world: Simulation, fault: Fault) -> bool:
-    """The next commit reports an error, whether it has written the data or not."""
+    """The next commit reports an error, although it may have written the data."""
     disk = world.network.processes[fault.node].disk
     disk.trouble = Trouble.REFUSED if fault.share < 0.5 else Trouble.UNCONFIRMED
     return True
@@ -151,7 +154,7 @@ def _backup(world: Simulation, fault: Fault) -> bool:
     if struck:
         process.die_for(fault.seconds)
         stored = set(process.disk.own)
-        process.disk.lose(fault.share**3)  # mostly the newest few, whose loss is the most dangerous
+        process.disk.lose(fault.share**3)  # mostly just the newest few messages: their loss is the most dangerous
         world.checks.restored(process, stored.difference(process.disk.own))
     return struck
 
@@ -174,16 +177,16 @@ DISK: Final[Mapping[str, Strike]] = {
     "restored backup": _backup,
 }
 STRIKES: Final[Mapping[str, Strike]] = {**NETWORK, **DISK}
-"""The function for each kind of fault."""
+"""The function of each kind of fault."""
 
 
 def plan_faults(stream: Random, kinds: tuple[str, ...], count: int, players: int, events: int) -> tuple[Fault, ...]:
-    """Draw faults of these kinds, spread over the first ``events`` events of a run."""
+    """Draw ``count`` faults of these kinds. They strike during the first ``events`` events of the world."""
     faults = []
     for _ in range(count):
         kind = stream.choice(kinds)
         node, other = stream.sample(range(players), 2)
-        # Both shorter and longer than the time to find a link dead, and than any patience.
+        # Some are shorter, some longer than patience and the time in which a node notices a dead link.
         seconds = round(stream.choice((0.05, 0.5, 3.0, 20.0)) * stream.uniform(0.5, 1.5), 3)
         share = round(stream.random(), 3)
         point = stream.choice(CRASH_POINTS) if kind == "crash" else ""

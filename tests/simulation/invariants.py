@@ -1,4 +1,4 @@
-"""The invariants of every world, checked while it runs. Each check names the source of its claim."""
+"""The invariants of every world, checked while it runs. Most checks name the section of SPEC.md that promises them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,18 @@ if TYPE_CHECKING:
 
 
 WAKES: Final = 16
-"""The most wake-ups that a node may request in one virtual second; usually there are at most three."""
-
+"""How many wake-ups a node may request in one virtual second. Usually there are at most three."""
 
 VOTES_A_SECOND: Final = 16
-"""The most votes that an honest player may sign in one virtual second; a voting round takes longer."""
-
+"""How many votes an honest player may sign in one virtual second. A round of votes takes longer than that."""
 
 QUESTIONS_A_SECOND: Final = 100
-"""How many NEEDs an honest player may send to one other in one virtual second, whose answers hold twenty messages that
-are of no use: fifteen hundred of these may come at once."""
+"""How many NEEDs an honest player may send to one peer in one virtual second. A cheat answers with pages of twenty
+useless messages, and a node accepts up to fifteen hundred of these at once."""
 
 
 class Check(StrEnum):
-    """The checks, by their names in reports."""
+    """The checks. Their values are their names in reports."""
 
     NO_NODE_KEEPS_ITSELF_AWAKE = "no node keeps itself awake"
     FRAMES_FIT = "frames fit"
@@ -90,8 +88,10 @@ class Violation(AssertionError):
 
 
 def slot(message: Message) -> tuple[Any, ...]:
-    """Return what a player may sign one message for: (author, step, T), for a vote its kind and round as well, and for
-    RESULT the whole match."""
+    """Return the slot of a message. A player may sign only one message per slot.
+
+    It is (author, step, T). A vote's slot also has its kind and round, and an author has a single slot for RESULT.
+    """
     place = (message.author, message.step, message.tip)
     if message.kind == Kind.RESULT:
         return (message.author, Kind.RESULT)
@@ -104,57 +104,62 @@ def slot(message: Message) -> tuple[Any, ...]:
 
 
 class Checks:
-    """All invariants of one world."""
+    """Checks the invariants of one world, and counts these checks."""
 
     def __init__(self, world: Simulation) -> None:
         self.world = world
         self.counts: Counter[str] = Counter()
         """How often each check has been made."""
         self.blamed: set[int] = set()
-        """Authors whom an honest node has accused."""
+        """The authors that an honest node has accused."""
         self.evicted: set[int] = set()
-        """Authors without whom an honest node has closed a step."""
+        """The authors that were voted out: an honest node has closed a step without their message."""
         self._agreed: dict[bytes, tuple[object, ...]] = {}
+        """By tip, the state that the first node computed there."""
         self._looked: dict[int, list[bytes]] = {}
+        """By node, the tips of its history that were checked."""
         self._signed: dict[tuple[Any, ...], bytes] = {}
+        """By slot, the id of the message that its honest author has sent."""
         self._opened: set[bytes] = set()
-        """Messages that have opened a secret after its LOCK."""
+        """The messages that opened a secret after its LOCK was closed."""
         self._restored: set[int] = set()
+        """The authors whose store was restored from a backup."""
         self._lost: dict[int, set[bytes]] = {}
-        """The messages that a backup has lost and whose author has signed nothing new since, by node."""
+        """By node, the messages that a restored backup lacks. Removed once the node has signed something new."""
         self._started: dict[int, float] = {}
-        """When the process of each node last started."""
+        """By node, when its process last started."""
         self.is_exempt = False
-        """Whether the promises do not cover this world: a player has signed something new, although only players who
-        are away hold what their backup has lost (docs/threat-model.md, "An old backup whose last messages nobody
+        """Whether the promises no longer cover this world: a player has signed something new although only absent
+        players hold what that player's backup lacks (docs/threat-model.md, "An old backup whose last messages nobody
         shows")."""
         self._followed: set[bytes] = set()
+        """The tips whose hash was checked."""
         self._parsed: dict[tuple[bytes, bytes], Signed] = {}
         self._had: WeakKeyDictionary[Replica, dict[tuple[Any, ...], Signed]] = WeakKeyDictionary()
-        """By node, the first message of a cheat that it has accepted for each slot."""
+        """By node and slot, the first message of a cheat that the node was given."""
         self._wakes: dict[int, tuple[int, int]] = {}
-        """By node, a virtual second and the number of wake-ups in it."""
+        """By node, the last virtual second with a wake-up and the number of wake-ups in it."""
         self._votes: Counter[tuple[int, int]] = Counter()
-        """The number of votes signed, by author and second."""
+        """How many votes were signed, by author and virtual second."""
         self._declined: set[bytes] = set()
-        """The tips at which an honest host has resigned from a proposal."""
+        """The tips at which an honest host signed RESIGN, which withdraws its proposal."""
         self._questions: Counter[tuple[int, int, int]] = Counter()
-        """The number of NEEDs sent, by node, peer and second."""
+        """How many NEEDs were sent, by node, peer and virtual second."""
 
     def _hold(self, check: Check, holds: bool, text: str) -> None:
         self.counts[check] += 1
         if not holds:
             raise Violation(check, text)
 
-    # When something happens
+    # Called by the simulation
 
     def after_input(self, machine: Machine) -> None:
-        """Check a node after it has taken an input."""
+        """Check the history of a node after it has handled an input."""
         if not machine.is_honest or machine.match is None:
             return
         chain = machine.match.history.chain
         tips = self._looked.get(machine.node, [])
-        # T names all that came before: whatever is equal at one step is equal up to there.
+        # T is a hash of the whole history: two histories with equal tips at one step are equal up to that step.
         known = min(len(tips), len(chain))
         while known and tips[known - 1] != chain[known - 1].tip:
             known -= 1
@@ -175,7 +180,7 @@ class Checks:
         self._buffers_are_bounded(machine)
 
     def awake(self, machine: Machine) -> None:
-        """Check that a node does not request too many wake-ups."""
+        """Check that a node does not wake up too often."""
         now = int(self.world.scheduler.now)
         second, wakes = self._wakes.get(machine.node, (now, 0))
         wakes = wakes + 1 if second == now else 1
@@ -187,7 +192,7 @@ class Checks:
         )
 
     def before_sending(self, machine: Machine, author: int, frame: Frame, data: bytes) -> None:
-        """Check a frame that is about to leave a node."""
+        """Check a frame, and its messages, before it leaves a node."""
         if not machine.is_honest:
             return
         self._hold(Check.FRAMES_FIT, len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
@@ -201,7 +206,7 @@ class Checks:
                 self._leaves(machine, wire)
 
     def accused(self, machine: Machine, accusation: Accuse) -> None:
-        """Check an accusation, with its proof, that a node shows to its owner."""
+        """Check an accusation that a node shows to its owner: the proof convinces the verifier and names a cheat."""
         if not machine.is_honest or machine.match is None:
             return
         author = accusation.author
@@ -220,10 +225,12 @@ class Checks:
         )
 
     def taken(self, replica: Replica, signed: Signed) -> None:
-        """A node has taken a message, or refused it.
+        """Check that an honest node that was given two contradicting messages can prove it (SPEC.md §5).
 
-        As soon as an honest node has two that contradict each other, it can prove it (SPEC.md §5). But it keeps of each
-        author one message only of histories that it is not on, and one vote on what is final.
+        There are exceptions, because a node does not keep everything. Of each author it keeps a single message for
+        histories that it does not follow, and a single vote on steps that are final.
+
+        :param signed: the message that the node was given last. It may have refused it.
         """
         message, me, history = signed.message, replica.me, replica.history
         is_foreign = message.step <= history.position.step and not history.goes_through(message)
@@ -245,14 +252,14 @@ class Checks:
             self._hold(
                 Check.TWO_MESSAGES_ARE_A_PROOF,
                 message.author in replica.proven,
-                f"node {me} has two of author {message.author} for step {message.step}",
+                f"node {me} cannot prove that author {message.author} signed two messages for step {message.step}",
             )
 
     def stored(self, machine: Machine) -> None:
-        """Check that votes of others do not make a node's disk grow (SPEC.md §6).
+        """Check that other players' votes do not fill a node's disk (SPEC.md §6).
 
-        In each round a node stores its own ABSENT and CLOSE, and what they rest on: the CLOSEs of a majority, and its
-        ABSENTs.
+        In each round a node stores its own ABSENT and CLOSE, and the votes that justify them: ABSENTs and CLOSEs of a
+        majority.
         """
         if not machine.is_honest or machine.match is None or not machine.disk.votes[machine.id]:
             return
@@ -267,25 +274,28 @@ class Checks:
 
     @staticmethod
     def _is_forgotten(had: Mapping[tuple[Any, ...], Signed], message: Message) -> bool:
-        """Return whether a node may drop a vote because its author votes in too many rounds of one root."""
+        """Return whether a node may drop a vote, because its author has voted in too many rounds of one root."""
         if message.kind not in VOTES:
             return False
         of_root = [signed for place, signed in had.items() if place[:4] == slot(message)[:4]]
         return len({read_vote(signed).round for signed in of_root}) > limits.VOTE_ROUNDS_LATER
 
     def found(self, node: int, store: Store) -> None:
-        """Check that a starting process reports no loss after a mere crash or power cut."""
+        """Check that a process that starts after a crash or power cut does not report lost data."""
         self._started[node] = self.world.scheduler.now
-        text = f"node {node} is told that its store lacks what it had confirmed"
+        text = f"the store of node {node} reports that confirmed data is lost"
         self._hold(Check.THE_NOTE_IS_NOT_AHEAD, store.loss is None, text)
 
     def restored(self, process: Process, lost: set[bytes]) -> None:
-        """Record that a store was restored from a backup: messages that only it had are lost."""
+        """Record that a store was restored from a backup.
+
+        :param lost: the ids of the messages that the backup lacks.
+        """
         self._restored.add(process.author)
         self._lost.setdefault(process.node, set()).update(lost)
 
     def at_the_end(self) -> None:
-        """Check the world after its end."""
+        """Make the checks that are due when the world has ended."""
         for machine in self.world.honest():
             if machine.match is not None:
                 history = machine.match.history
@@ -297,21 +307,21 @@ class Checks:
                 told.update(signed.id for place in history.chain for signed in place.certificate)
                 sizes = machine.disk.sizes[machine.id]
                 self.world.bill.holds(sum(size for kept, size in sizes.items() if kept not in told))
-        if self.world.plan.is_calm:  # who is cut off from others is promised nothing
+        if self.world.plan.is_calm:  # players who are cut off from each other are promised nothing
             dead = {machine.data for machine in self.world.honest() if machine.is_called_off}
             formed = {each.data for each in self.world.honest() if each.match is not None and each.match.is_formed}
             self._hold(
                 Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
                 dead.isdisjoint(formed),
-                "one node holds a match to be formed that another holds to be called off",
+                "a match counts as formed at one node and as called off at another",
             )
         finished = [each for each in self.world.honest() if each.transcript and each.match and each.match.is_ended]
         ends = {machine.match.history.position.tip for machine in finished if machine.match is not None}
-        # A liar among honest players whom faults have cut off from each other can make a fork: it is no promise
+        # While faults cut honest players off from each other, a liar can make a fork. No promise excludes that
         # (docs/threat-model.md).
         cheat = self.world.cheat
         is_excused = cheat is not None and cheat.acted > 0 and bool(self.world.plan.faults)
-        self._hold(Check.ONE_HISTORY, len(ends) <= 1 or is_excused, "two honest nodes have come to different ends")
+        self._hold(Check.ONE_HISTORY, len(ends) <= 1 or is_excused, "two honest nodes have different final histories")
         self.counts["forks by a liar between players who are cut off"] += len(ends) > 1
         cheats = {
             entry.join.nickname
@@ -323,16 +333,16 @@ class Checks:
             is_right = verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN) or verdict.culprit in cheats
             self._hold(Check.THE_VERIFIER_ACCEPTS, is_right, f"{verdict.verdict}: {verdict.reason}")
 
-    # The checks
+    # One method for each check
 
     def _one_state_per_history(self, machine: Machine, position: Position) -> None:
-        """Check that nodes at the same T have the same state (SPEC.md §5)."""
+        """Check that nodes with the same T have the same state (SPEC.md §5)."""
         what = (position.step, position.kind, position.owed, position.base, position.seats, position.state)
         agreed = self._agreed.setdefault(position.tip, what)
         self._hold(Check.ONE_STATE_PER_HISTORY, agreed == what, f"node {machine.node} differs at step {position.step}")
 
     def _steps_close_with_all(self, machine: Machine, chain: list[Position], step: int) -> None:
-        """Check that a step closes without a message only by identical CLOSEs of over half of the base (SPEC.md §6)."""
+        """Check that identical CLOSEs of over half of the base close a step that lacks a message (SPEC.md §6)."""
         before, after = chain[step - 1 : step + 1]
         missing = set(before.owed) - set(after.entries)
         if not missing:
@@ -365,18 +375,18 @@ class Checks:
         self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
-        """Check that nobody forms a proposal that the host has withdrawn (SPEC.md §9, "Proposals")."""
+        """Check that no node forms a proposal that its host has withdrawn (SPEC.md §9, "Proposals")."""
         self._hold(
             Check.A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED,
             self._declined.isdisjoint(place.tip for place in chain[:FORMED]),
-            f"node {machine.node} holds it to be formed",
+            f"node {machine.node} has formed it",
         )
 
     def _what_others_went_on_with_stands(self, machine: Machine, chain: list[Position]) -> None:
-        """A step after which others have signed is closed for good as they closed it, whatever its author shows later.
+        """Check that a cheat who contradicts a message late does not change a step after which others have signed.
 
-        Until then a node may take it back: the second message may overtake what was signed after the step, and half a
-        second is left for that to come (SPEC.md §6, T and patience).
+        The check is made at the next root. Until then a node may reopen the step: the second message may arrive before
+        those that were signed after the step, which have half a second to arrive (SPEC.md §6, T and patience).
         """
         cheat, root = self.world.cheat, chain[-1].root_step
         if (
@@ -388,11 +398,11 @@ class Checks:
             self._hold(
                 Check.WHAT_OTHERS_WENT_ON_WITH_STANDS,
                 chain[stands.step].tip == stands.tip,
-                f"node {machine.node} closed step {stands.step - 1} otherwise",
+                f"node {machine.node} closed step {stands.step - 1} in another way",
             )
 
     def _base(self, chain: list[Position]) -> set[int]:
-        """Return the players who may vote on the last step of a chain, computed independently (SPEC.md §5)."""
+        """Return the players who may vote on the last step of a chain. Independent implementation of SPEC.md §5."""
         locks = [place.step for place in chain[:-1] if place.kind is Kind.LOCK]
         if not locks or locks[-1] <= FORMED:
             return set(range(self.world.plan.players))
@@ -407,7 +417,7 @@ class Checks:
         return base.difference(chain[locks[-1]].left)
 
     def _dice_and_funds(self, before: State | None, position: Position) -> None:
-        """Check that dice and coins appear and disappear only by the rules (SPEC.md)."""
+        """Check that dice and coins are gained and lost only by the rules."""
         after = position.state
         if before is None or after is None:
             return
@@ -428,6 +438,7 @@ class Checks:
             self._hold(Check.FUNDS_ARE_CONSERVED, sum(settlement(after).delta) == bonus, f"paid {settlement(after)}")
 
     def _leaves(self, machine: Machine, wire: tuple[bytes, bytes]) -> None:
+        """Check a message in a frame that is about to leave a node. Messages of other authors are not checked."""
         signed = self._parsed.get(wire)
         if signed is None:
             signed = self._parsed[wire] = parse_signed(*wire)
@@ -442,10 +453,10 @@ class Checks:
             self._forms(machine, signed.message)
         assert machine.match is not None
         has_left = self._signed.get(slot(signed.message)) == signed.id
-        # What a backup lost and others gave back is passed on at once, stored when its step opens.
+        # A message that a backup had lost and others returned is passed on at once, but stored when its step opens.
         is_given_back = machine.author in self._restored and has_left
-        # A vote that is under way when the next LOCK is complete is forgotten with all others, and so is a message of a
-        # branch that the votes decided against, though others may show it later.
+        # After the next root a node has forgotten its votes, although one may still be leaving. It has also forgotten
+        # its messages on branches that the votes rejected, although peers may return them later.
         history, branches = machine.match.history, machine.match.replica.ballot.branches
         is_beside = signed.message.tip not in branches.positions and not history.goes_through(signed.message)
         is_vote = signed.message.kind in VOTES and signed.message.step < history.position.root_step
@@ -455,7 +466,7 @@ class Checks:
             signed.id in machine.disk.own or is_given_back or is_settled or not self._binds(machine, signed.message),
             f"node {machine.node} sent a message of step {signed.message.step} that is not on its disk",
         )
-        # A message that others give back after a crash may leave again before its step is known again.
+        # A message that peers return after a crash may be sent again before the node knows its step again.
         if signed.message.kind in (Kind.REVEAL, Kind.OPEN, Kind.STAKE) and signed.data not in self._opened:
             self._no_secret_before_a_lock(machine, signed.message)
             self._opened.add(signed.data)
@@ -463,14 +474,14 @@ class Checks:
         self._resigns_only_when_asked(machine, signed.message)
 
     def _binds(self, machine: Machine, message: Message) -> bool:
-        """Return whether an author who had forgotten a message could sign another in its place (SPEC.md §11)."""
+        """Return whether an author who forgot this message could sign a different one in its slot (SPEC.md §11)."""
         assert machine.match is not None
         chain = machine.match.history.chain
         if message.kind is Kind.WITNESS or not machine.match.has_committed:
             return False
         if message.kind not in (Kind.REVEAL, Kind.OPEN):
             return True
-        if message.step >= len(chain):  # signed before a crash that took the step, too, and given back by others
+        if message.step >= len(chain):  # signed before a crash that also lost the step, and returned by peers
             return self._signed.get(slot(message)) is None
         place = chain[message.step]
         witnesses = {*range(self.world.plan.players)}.difference(place.players, place.left)
@@ -479,17 +490,17 @@ class Checks:
         return any(message_id(each.encoded()) not in machine.disk.own for each in given)
 
     def _forms(self, machine: Machine, message: Message) -> None:
-        """Check that a player is bound, by the COMMIT of the first roll, in one proposal at a time (SPEC.md §9)."""
+        """Check that a player signs the COMMIT of a first roll, which binds, in one proposal at a time (SPEC.md §9)."""
         if message.kind is Kind.RESIGN and machine.author == self.world.host:
             self._declined.add(message.tip)
-        if message.kind is not Kind.COMMIT or slot(message) in self._signed:  # shown once more, it binds nobody anew
+        if message.kind is not Kind.COMMIT or slot(message) in self._signed:  # a repeated COMMIT does not bind again
             return
         others = (each for each in self.world.honest() if each.author == machine.author and each is not machine)
         bound = [each.node for each in others if each.match is not None and each.match.is_bound]
-        self._hold(Check.NOBODY_IS_BOUND_TWICE, not bound, f"node {machine.node} signs what binds node {bound}")
+        self._hold(Check.NOBODY_IS_BOUND_TWICE, not bound, f"node {machine.node} signs COMMIT while bound as {bound}")
 
     def _follows(self, before: Position, after: Position) -> None:
-        """Check that T covers the whole history, by an independent implementation of SPEC.md §5."""
+        """Check that T is the hash of the whole history. Independent implementation of SPEC.md §5."""
         if after.tip in self._followed:
             return
         self._followed.add(after.tip)
@@ -506,7 +517,7 @@ class Checks:
         self._hold(Check.LOCKS_AGREE, len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
 
     def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
-        """Check that no secret leaves before the LOCK in front of it is closed (SPEC.md §5)."""
+        """Check that no secret is sent before the LOCK that precedes its step is closed (SPEC.md §5)."""
         assert machine.match is not None
         chain = machine.match.history.chain
         place = chain[message.step] if message.step < len(chain) else None
@@ -538,22 +549,23 @@ class Checks:
         )
 
     def _resigns_only_when_asked(self, machine: Machine, message: Message) -> None:
-        """A crash costs nothing (docs/threat-model.md); only a backup may have lost what cannot be opened any more.
+        """Check that no player resigns because of a crash (docs/threat-model.md).
 
-        A guest resigns from a match that is formed though its host had withdrawn it before the guest (SPEC.md §9).
+        A player may resign whose restored backup lacks secrets, or a guest whose host withdrew the match although other
+        players form it (SPEC.md §9).
         """
         if message.kind is Kind.RESIGN:
             willing = machine.has_conceded or machine.author in self._restored or machine.was_called_off
             self._hold(Check.NOBODY_RESIGNS_UNASKED, willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
-        """Check that an honest player signs one message per slot, whatever happens to process and disk (SPEC.md §5)."""
+        """Check that an honest player signs one message per slot, despite crashes and disk errors (SPEC.md §5)."""
         place = slot(signed.message)
         if signed.message.kind in VOTES and place not in self._signed:
             self._votes_take_their_time(machine)
         known = self._signed.setdefault(place, signed.id)
         if known != signed.id and machine.author in self._restored and not self._is_held(known):
-            # The backup lost what nobody else ever got: it is as if it had never been signed.
+            # The backup lacks a message that no peer has received. The author may sign another.
             self._signed[place] = known = signed.id
         self._hold(
             Check.ONE_MESSAGE_PER_SLOT,
@@ -563,7 +575,7 @@ class Checks:
         )
 
     def _votes_take_their_time(self, machine: Machine) -> None:
-        """Check that a node that has voted waits for the others before the next round (SPEC.md §6)."""
+        """Check that a node does not rush through rounds of votes, but waits for other votes in each (SPEC.md §6)."""
         second = machine.author, int(self.world.scheduler.now)
         self._votes[second] += 1
         votes = self._votes[second]
@@ -572,7 +584,7 @@ class Checks:
         )
 
     def _questions_are_bounded(self, machine: Machine, author: int) -> None:
-        """Check that a node's requests to a peer are bounded, and so is the cost of the answers (SPEC.md §10)."""
+        """Check that a node does not send too many requests to a peer (SPEC.md §10)."""
         second = machine.node, author, int(self.world.scheduler.now)
         self._questions[second] += 1
         asked = self._questions[second]
@@ -586,7 +598,7 @@ class Checks:
         return any(message in self._held(machine) for machine in self.world.honest())
 
     def _held(self, machine: Machine) -> set[bytes]:
-        """Return the ids of the messages that a node has on its disk or in its history."""
+        """Return the ids of all messages on a node's disk and in its history."""
         books: list[Mapping[int, Signed]] = []
         if machine.match is not None:
             history = machine.match.history
@@ -594,7 +606,7 @@ class Checks:
         return machine.disk.own.union(signed.id for book in books for signed in book.values())
 
     def _nobody_else_holds(self, machine: Machine, lost: set[bytes]) -> bool:
-        """Return whether nobody for whom a restarted node has to wait holds what it lost (SPEC.md §11)."""
+        """Return whether only players for whom a restarted node need not wait hold what it lost (SPEC.md §11)."""
         assert machine.match is not None
         match, patience = machine.match, self.world.plan.patience.automatic
         here = {machine.author, *match.waiting.linked}
@@ -607,7 +619,7 @@ class Checks:
         return bool(own) and not (is_patient and away.intersection(match.history.position.base))
 
     def _buffers_are_bounded(self, machine: Machine) -> None:
-        """Check that the data that a node keeps of its peers' messages is bounded (SPEC.md §6, §10)."""
+        """Check that a node keeps a bounded number of its peers' messages (SPEC.md §6, §10)."""
         match = machine.match
         assert match is not None
         replica, ballot = match.replica, match.replica.ballot

@@ -1,6 +1,8 @@
-"""Random evenings of six people over purses in real stores: lost ends, crashes, old backups, voids, stakes given up.
+"""Random evenings of six people that test purses in real stores, without playing the game itself.
 
-Liars show old branches, stake twice, forge ends in pairs, bury matches under sham ones, and hand back what they like.
+Players miss the end of a match, crash, restore old backups, void matches, and give up stakes. Liars show old versions
+of their purse, stake the same coins twice, forge ends of matches together, win sham matches to hide older ones, and
+hand back outdated purses of other players.
 """
 
 from __future__ import annotations
@@ -18,27 +20,27 @@ from tests.protocol.bettors import Bettor, Played, settle
 
 PEOPLE: Final = 6
 WORLDS: Final = ((0, False), (0, True), (2, True), (3, False))
-"""How many liars there are, and whether honest people go back to old backups."""
+"""(number of liars, whether honest people restore old backups) of each kind of evening."""
 
 
 class WronglyRefusedError(AssertionError):
-    """An honest owner who kept the store is refused, or has lost the era."""
+    """An honest player who never restored a backup is refused, or lost the era of the purse."""
 
 
 class WronglyTakenError(AssertionError):
-    """Somebody is bound to a match with a purse that contradicts what they have lived through."""
+    """A player begins a match with another player whose purse contradicts their earlier matches together."""
 
 
 class WrongSumError(AssertionError):
-    """A purse has other coins than its matches have brought."""
+    """The balance of a purse is not the sum of its matches, or a match changed it by a wrong amount."""
 
 
 class StuckStakeError(AssertionError):
-    """A match is over, and nothing comes of it."""
+    """A match is over and enough players signed its end, but its evidence does not settle the stake."""
 
 
 def brought(played: Played, author: int, stake: tuple[int, int]) -> Record:
-    """Return the record of a match without tickets and souls, worked out apart from the program."""
+    """Return the record of a match without tickets and souls. Independent of the program's own computation."""
     account = played.account
     assert account is not None
     bets = [bet for bet, _ in account.bets]
@@ -50,19 +52,19 @@ def brought(played: Played, author: int, stake: tuple[int, int]) -> Record:
 
 
 class _Lived(NamedTuple):
-    """What somebody has lived through in a match with another, written down apart from the program."""
+    """What a player remembers of another player's purse in a match of both. Independent of the program's store."""
 
     match: bytes
     owner: bytes
     before: Purse
-    """As its owner brought it."""
+    """The purse before the match."""
     played: Played
 
 
 class Evening:
-    """See the module.
+    """One evening.
 
-    :param folder: for their homes.
+    :param folder: the folder for the homes of all people.
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
@@ -73,13 +75,14 @@ class Evening:
             liar.is_liar = True
         self.by_key = {each.key: each for each in self.people}
         self.kept = set(self.people)
-        """Those who have never gone back to an older backup."""
+        """The people who have never restored a backup."""
         self.lived: dict[Bettor, list[_Lived]] = {each: [] for each in self.people}
         self.copies: dict[Bettor, list[tuple[str, int]]] = {each: [] for each in self.people}
-        """Backups, and how much their owners had lived through then."""
+        """By person, (name of a backup, how much of ``lived`` it covers)."""
         self.known: dict[tuple[Bettor, bytes], str] = {}
-        """What each knows of the end of a match: "over" or "void"."""
+        """By person and match, how the match ended as far as the person knows: ``over`` or ``void``."""
         self.old: list[Shown] = []
+        """Purses shown at earlier tables, which liars may hand back."""
         self.count: Counter[str] = Counter()
         self.table = 0
 
@@ -88,9 +91,9 @@ class Evening:
             each.store.close()
 
     def run(self, tables: int) -> None:
-        """Let people sit down so often.
+        """Let people sit down at this many tables.
 
-        :raises AssertionError: if a promise is broken.
+        :raises AssertionError: if a promise about purses is broken.
         """
         for _ in range(tables):
             self._copy_and_go_back()
@@ -121,7 +124,7 @@ class Evening:
     # A table
 
     def _sit_down(self) -> dict[Bettor, Shown]:
-        """Return who begins a match, and what they have shown; nobody if the table breaks up."""
+        """Return the players who begin a match, with the purses that they have shown; empty if the table breaks up."""
         self.table += 1
         host, *guests = self.random.sample(self.people, self.random.choice((2, 2, 3, 4)))
         shown: dict[Bettor, Shown] = {}
@@ -143,11 +146,11 @@ class Evening:
             if host not in shown:
                 return {}
         else:
-            raise WronglyRefusedError("purses are handed back for ever")
+            raise WronglyRefusedError("purses are handed back again and again")
         return {} if any(each.keeper.find_hindrance() for each in shown) else shown
 
     def _spam(self, host: Bettor, shown: dict[Bettor, Shown]) -> None:
-        """Let liars hand back what they find, to the host."""
+        """Let liars hand back outdated purses of other players to the host."""
         for liar in [each for each in shown if each.is_liar and each is not host]:
             for old in self.random.sample(self.old, min(3, len(self.old))):
                 owner = self.by_key[old.owner]
@@ -156,7 +159,7 @@ class Evening:
                         host.keeper.take_handed(read_shown(*old.wire))
 
     def _settle_doubts(self, host: Bettor, shown: dict[Bettor, Shown]) -> bool:
-        """Let everybody judge everybody once; tell whether anything has changed."""
+        """Let players judge each other's purses, until the first objection. Return whether there was one."""
         for who in list(shown):
             for owner in list(shown):
                 if who is owner or who.is_liar or not {who, owner} <= shown.keys():
@@ -174,34 +177,34 @@ class Evening:
                     self._hand_back(who, owner, host, shown, read_shown(*verdict.back.wire))
                     return True
         for who in list(shown):
-            if who.keeper.find_hindrance():  # nobody knew the end
+            if who.keeper.find_hindrance():  # no player knew how the last match ended
                 del shown[who]
                 return True
         return False
 
     def _hand_back(self, who: Bettor, owner: Bettor, host: Bettor, shown: dict[Bettor, Shown], known: Shown) -> None:
-        """Hand back a purse, a guest through the host."""
+        """Hand back a purse to its owner. Guests do so through the host."""
         if who is not host and host is not owner:
             if host.is_liar:
-                self._refuse(who, owner, host, shown, "the host keeps it to itself")
+                self._refuse(who, owner, host, shown, "the host keeps it back")
                 return
             host.keeper.take_handed(known)
             back = host.judge(read_shown(*shown[owner].wire)).back
             if back is None:
-                self._refuse(who, owner, host, shown, "the host sees nothing in it")
+                self._refuse(who, owner, host, shown, "the host finds nothing new in it")
                 return
             known = read_shown(*back.wire)
         if owner.is_liar and self.random.random() < 0.6:
-            self._refuse(who, owner, host, shown, "it was not taken over")
+            self._refuse(who, owner, host, shown, "its owner does not accept it")
             return
         before = owner.keeper.own
         if not owner.keeper.take_own(known):
             if owner.is_liar:
-                self._refuse(who, owner, host, shown, "it was not taken over")
+                self._refuse(who, owner, host, shown, "its owner does not accept it")
             elif before.busy:
-                del shown[owner]  # stands up: the end is not known here
+                del shown[owner]  # leaves the table, because no player here knows how the owner's last match ended
             else:
-                raise WronglyRefusedError("what is handed back does not come back")
+                raise WronglyRefusedError("an owner does not accept a purse that was handed back")
             return
         self.count["handed back"] += 1
         if owner in self.kept and not owner.is_liar and owner.purse.era:
@@ -216,7 +219,7 @@ class Evening:
         del shown[owner if who is host else who]
 
     def _is_excused(self, who: Bettor, owner: Bettor) -> bool:
-        """Tell whether half of a match of both has lied."""
+        """Return whether, in a match of these two, at least half of the players were liars."""
         both = (each.played for each in self.lived[who] if each.owner == owner.key)
         return any(2 * sum(each.is_liar for each in played.people) >= len(played.people) for played in both)
 
@@ -237,7 +240,7 @@ class Evening:
             if self.random.random() < 0.1:
                 who.restart()
         if self.random.random() < 0.1:
-            return  # nothing is staked
+            return  # the match ends before anything is staked
         bets = {
             who: self.random.randint(0, who.balance) for who in shown if not who.is_liar or self.random.random() < 0.9
         }
@@ -278,6 +281,7 @@ class Evening:
     # Liars
 
     def _trick(self, liar: Bettor) -> None:
+        """Let a liar change the purse before sitting down."""
         chance, keeper = self.random.random(), liar.keeper
         purse = keeper.own.purse
         if chance < 0.25 and self.copies[liar]:
@@ -299,7 +303,7 @@ class Evening:
         keeper._keep(keeper.own._replace(busy=b"", stake=None))
 
     def _sham(self, liar: Bettor) -> None:
-        """Win against an identity of one's own, so that what came before is vouched for."""
+        """Let a liar win against a made-up identity, whose signature then confirms the purse before the match."""
         friend = Bettor(f"{liar.name}-{Played.count}", liar.path.parent)
         friend.is_liar = True
         liar.keeper._keep(liar.keeper.own._replace(busy=b"", stake=None))
@@ -310,10 +314,10 @@ class Evening:
         friend.store.close()
         self.count["shams"] += 1
 
-    # What must hold
+    # Checks
 
     def _check_taken(self, who: Bettor, shown: Shown) -> None:
-        """Hold a purse that is about to be played with to everything that somebody has lived through."""
+        """Check that a purse that a player accepts agrees with all earlier matches of this player and its owner."""
         purse = shown.purse
         records = {record.match: record for record in purse.records}
         for lived in self.lived[who]:
@@ -321,9 +325,9 @@ class Evening:
             if lived.owner != shown.owner or purse.era > before.era:
                 continue
             if purse.era < before.era:
-                raise WronglyTakenError("an earlier era is taken")
+                raise WronglyTakenError("a purse of an earlier era was accepted")
             if purse.at(before.end.height) != before.end:
-                raise WronglyTakenError("an older or another purse is taken")
+                raise WronglyTakenError("an older or different purse was accepted")
             played = lived.played
             author = next(each for each, person in enumerate(played.people) if person.key == shown.owner)
             if author not in played.stakes:
@@ -331,16 +335,16 @@ class Evening:
             record = records.get(lived.match[:MATCH_BYTES])
             if record is None:
                 if purse.end.height == before.end.height or purse.states[0].height <= before.end.height:
-                    raise WronglyTakenError("a coin is bet twice before the same eyes")
+                    raise WronglyTakenError("the same player accepted a coin that was already bet")
                 continue
             stake = stake_in(played.stakes[author])
             if (record.bet, record.tickets) != stake:
-                raise WronglyTakenError("a stake is another one")
+                raise WronglyTakenError("a record has a wrong stake")
             if not record.is_loss and record != self._true_record(who, played, author, record):
-                raise WronglyTakenError("a match counts otherwise than it ended")
+                raise WronglyTakenError("a record differs from the end of its match")
 
     def _true_record(self, who: Bettor, played: Played, author: int, shown: Record) -> Record:
-        """Return the record of a match as somebody knows its end; what is shown if they do not know it."""
+        """Return the record that a match should have, as far as a player knows how it ended; otherwise ``shown``."""
         known = self.known.get((who, played.id))
         stake = (shown.bet, shown.tickets)
         if known == "void":
@@ -350,7 +354,7 @@ class Evening:
         return shown
 
     def _check_sums(self) -> None:
-        """Hold each record of an honest owner who kept the store to what has come of the match."""
+        """Check the purses of honest people who never restored a backup: each record agrees with its match."""
         for who in self.kept:
             if who.is_liar:
                 continue
@@ -367,9 +371,9 @@ class Evening:
                     right.append(brought(match, author, stake))
                 is_robbed = 2 * sum(each.is_liar for each in match.people) >= len(match.people)
                 if record not in right and not is_robbed:
-                    raise WrongSumError("a match has brought something else than it should")
+                    raise WrongSumError("a match changed a purse by a wrong amount")
                 if record.change < -record.bet:
-                    raise WrongSumError("more is lost than was staked")
+                    raise WrongSumError("a player lost more than the stake")
             if purse.end.balance != 1000 + sum(record.change for record in purse.records):
-                raise WrongSumError("the sum is another one")
+                raise WrongSumError("the balance is not the sum of the records")
             self.count["purses added up"] += 1

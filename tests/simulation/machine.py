@@ -1,7 +1,7 @@
-"""The machines of a world. Each runs the production :class:`protocol.node.activities.Activities`, with the clock, links
-and disk of the world, for an owner who thinks before each move.
+"""Processes that run the real :class:`protocol.node.activities.Activities` in a world, on its clock, network and disks.
 
-The process can die between any two steps of the node's outbox, and around every write.
+A process can die between any two steps of the node's outbox, and around every write to the disk. A :class:`Machine` is
+the part of one process in one match.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 TICK: Final = 1e-6
-"""Seconds that a pass of the event loop takes at least."""
+"""The shortest delay of a timer, in seconds."""
 
 
 class Crash(Exception):
-    """The process dies here."""
+    """Raised where a process dies. Its text is the number of seconds until the owner restarts the process."""
 
 
 class _Handle(asyncio.TimerHandle):
@@ -75,7 +75,7 @@ class _Handle(asyncio.TimerHandle):
 
 
 class _Loop(asyncio.BaseEventLoop):
-    """The event loop of one process, with the clock of its world."""
+    """The event loop of one process. Its callbacks are timers of the world's scheduler."""
 
     def __init__(self, process: Process) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class _Loop(asyncio.BaseEventLoop):
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        # A real clock moves on before anything that is due at once can happen.
+        # A real clock advances before even a timer without delay fires.
         return self._handle(max(when, self.time() + TICK), partial(callback, *args))
 
     def call_soon(
@@ -101,19 +101,19 @@ class _Loop(asyncio.BaseEventLoop):
         return handle
 
     def create_task(self, coro: Coroutine[Any, Any, T], **_: object) -> asyncio.Task[T]:  # type: ignore[override]
-        """Run a coroutine that never waits, to its end."""
+        """Run a coroutine to its end at once. It must not wait for anything."""
         done = self.create_future()
         try:
             coro.send(None)
         except StopIteration as end:
             done.set_result(end.value)
         else:
-            raise NotImplementedError("nothing that waits is simulated")
+            raise NotImplementedError("a coroutine that waits is not supported")
         return cast("asyncio.Task[T]", done)
 
 
 class _Links(Mesh):
-    """The mesh of one process. The network of the world keeps all links, so this mesh dials nobody."""
+    """The mesh of one process. It never dials, because the network of the world makes all links."""
 
     def __init__(self, process: Process, owner: MeshOwner) -> None:
         self._process = process
@@ -137,7 +137,7 @@ class _Links(Mesh):
         return tuple(sorted(self._process.world.genesis.roster[author].join.identity for author in authors))
 
     def asked(self, identity: bytes) -> None:
-        """All links are for the match, whoever dials."""
+        """Nothing to do: every link is for the match."""
 
     def send(self, identity: bytes, frame: bytes) -> None:
         if not self._is_sending:
@@ -157,7 +157,7 @@ class _Links(Mesh):
         self._network.disconnect(self._process.node, self._process.world.author(identity), reason)
 
     def take(self, identity: bytes, data: bytes) -> None:
-        """Take the bytes of a frame, as the real mesh does from a link that is up."""
+        """Handle the bytes of a frame, like the real mesh."""
         try:
             frame = self._process.world.decoded(data)
         except MalformedFrameError:
@@ -169,23 +169,24 @@ class _Links(Mesh):
             self._owner.peer_frame(identity, frame)
 
     def set_roster(self, identities: object) -> None:
-        """There are no strangers."""
+        """Nothing to do: no simulated peer is a stranger."""
 
     def keep(self, *_: object) -> None:
-        """The network dials them anyway."""
+        """Nothing to do: the network keeps all links."""
 
     def stop_dialling(self, identity: bytes) -> None:
-        """The network dials them anyway."""
+        """Nothing to do: the network keeps all links."""
 
     async def close(self) -> None:
-        """The process ends: see :meth:`Process.die`."""
+        """Nothing to do: :meth:`Process.die` ends the links."""
 
 
 class Process:
-    """One process of a node, again and again from its disk, and its owner.
+    """The process of one node, which can die and be started again from its disk, and the owner who plays there.
 
-    :param node: its number in the network; beyond the roster for a second machine with a copied key.
-    :param author: index in the roster of the key that it plays with.
+    :param node: the number of the node in the network. It equals ``author``, except for the second node of a player
+        who uses one key on two machines: such nodes get higher numbers.
+    :param author: the roster index of the player.
     """
 
     pledge = "redeemed"
@@ -202,25 +203,26 @@ class Process:
         self.identity = join.identity
         self.home = Home(Path(f"node {node}"))
         self.secrets = cycle((world.seeds[author], join.nonce))
-        """What is drawn at random for a JOIN."""
+        """The values that stand for random bytes when the node signs a JOIN: match seed and nonce by turns."""
         self.is_honest = True
         self.is_gone = False
-        """It will never come back."""
+        """Whether it will never start again."""
         self.is_on_loopback = world.plan.is_on_loopback
-        """Rates of messages are not limited."""
+        """Whether the rate limits of messages do not apply to it."""
         self.is_running = False
         self.is_asleep = False
         self.armed: tuple[str, float] | None = None
-        """(point, seconds): where the process will die, and for how long."""
+        """(point, seconds): the point at which the process will die, and the time until it is started again."""
         self.starts = 0
         self.machines: tuple[Machine, ...] = ()
-        """What it takes part in."""
+        """All proposals and matches of this process."""
         self.active: Activities
         self.loop: _Loop
         self._turn: YourTurn | None = None
         self._checked = b""
-        """The bytes of the last frame that was checked. Most frames are sent to several nodes."""
+        """The bytes of the last frame that was checked. A frame that goes to several nodes is checked once."""
         self._deferred: list[Callable[[], object]] = []
+        """Timers that fired while the machine slept."""
         backups = (each.kind == "restored backup" and each.node == node for each in world.plan.faults)
         disk.begin(self.point, self._stored, keeps_backups=any(backups))
 
@@ -228,11 +230,11 @@ class Process:
 
     @property
     def is_listening(self) -> bool:
-        """Whether a dialler gets an answer."""
+        """Whether a node that dials this one gets an answer."""
         return self.is_running and not self.is_asleep
 
     def start(self) -> None:
-        """Start the process from its disk; of the first time that is empty."""
+        """Start the process from its disk."""
         self.starts += 1
         self._turn, self._deferred = None, []
         self.loop = _Loop(self)
@@ -267,7 +269,7 @@ class Process:
         return self.links
 
     def die(self, *, loses_power: bool = False) -> None:
-        """Lose everything that is not on the disk."""
+        """End the process. Everything that is not on the disk is lost."""
         if not self.is_running:
             return
         self.world.note("died", self.node, loses_power)
@@ -279,17 +281,17 @@ class Process:
         self.world.network.process_died(self.node, loses_power)
 
     def die_for(self, seconds: float, *, loses_power: bool = False) -> None:
-        """Die and be started again by the owner."""
+        """Die. The owner starts the process again after some seconds."""
         self.die(loses_power=loses_power)
         self.world.scheduler.after(seconds, self.start_again)
 
     def start_again(self) -> None:
-        """What the owner does who finds the program ended."""
+        """Start the process, unless it runs already or is gone for good."""
         if not self.is_running and not self.is_gone:
             self.start()
 
     def sleep(self, seconds: float) -> None:
-        """Close the lid: nothing happens here until it is opened, and all timers fire late."""
+        """Suspend the machine. When it wakes, its timers fire late."""
         if not self.is_listening:
             return
         self.world.note("asleep", self.node)
@@ -309,7 +311,7 @@ class Process:
         self.world.scheduler.after(seconds, wake)
 
     def point(self, name: str) -> None:
-        """Pass a point at which the process can die. :raises Crash: if it does."""
+        """Called at every point where the process can die. :raises Crash: if it dies here."""
         self.world.figures.points[name] += 1
         if self.armed is not None and self.armed[0] in (name, "anywhere"):
             seconds, self.armed = self.armed[1], None
@@ -317,7 +319,7 @@ class Process:
             raise Crash(str(seconds))
 
     def plan(self, time: float, call: Callable[[], object]) -> Timer:
-        """Let something happen in this process at a time; a machine that sleeps then does it when it wakes."""
+        """Call a function in this process at a certain time, or when the machine wakes, if it sleeps then."""
         starts = self.starts
 
         def happen() -> None:
@@ -331,7 +333,7 @@ class Process:
         return self.world.scheduler.at(time, happen)
 
     def run(self, call: Callable[[], object]) -> None:
-        """Let something happen in this process, and take the events that the node emits."""
+        """Call a function in this process, then handle the events that the node has emitted."""
         if not self.is_running:
             return
         world = self.world
@@ -348,15 +350,15 @@ class Process:
         except Exception:
             if self.is_honest:
                 raise
-            self.die_for(1.0)  # a cheat may trip over its own feet
+            self.die_for(1.0)  # a cheat may break its own node
         finally:
             asyncio._set_running_loop(outer)
             world.acting.pop()
 
-    # What the network calls
+    # Called by the network
 
     def link_up(self, author: int) -> None:
-        """The link to a player is up, perhaps in place of another."""
+        """A link to a player is up. It may replace an older one."""
         join = self.world.genesis.roster[author].join
         self.run(lambda: self.active.peer_up(join.identity, MatchAim(self.world.match), join.addresses[0]))
 
@@ -365,14 +367,14 @@ class Process:
         self.run(lambda: self.active.peer_down(self.world.genesis.roster[author].join.identity, reason))
 
     def receive(self, author: int, data: bytes) -> None:
-        """A frame came."""
+        """A frame from a player has arrived."""
         self.run(lambda: self.links.take(self.world.genesis.roster[author].join.identity, data))
 
-    # What leaves
+    # Called by the node
 
     def send(self, author: int, data: bytes) -> None:
-        """Send the bytes of a frame, or what a cheat makes of it."""
-        if self.is_honest and data is not self._checked:  # what holds for one receiver holds for all
+        """Send the bytes of a frame. A cheat may send others instead."""
+        if self.is_honest and data is not self._checked:
             self._checked = data
             frame = self.world.decoded(data)
             if (machine := self._sender(frame)) is not None:
@@ -381,7 +383,7 @@ class Process:
             self.world.network.send(self.node, author, bent)
 
     def _sender(self, frame: Frame) -> Machine | None:
-        """Return this process's part in the match of a frame; None for a match of another world."""
+        """Return the part of this process in the match of a frame; None if the match belongs to an earlier world."""
         if isinstance(frame, Carried):
             match = self.world.parsed(frame.data, frame.signature).message.match
         else:
@@ -389,9 +391,9 @@ class Process:
         return next((machine for machine in self.machines if machine.id == match), None)
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write a file of this home."""
+        """Write a transcript, or another file of this home."""
         if path.parent != self.home.matches:
-            return  # a proof, which was checked when it was made
+            return  # a proof; Checks.accused has checked it
         machine = next(each for each in self.machines if path.stem.endswith(each.id.hex()[:8]))
         self.point("before the transcript")
         machine.transcript = data
@@ -405,7 +407,7 @@ class Process:
     # The owner
 
     def _hear(self) -> None:
-        """Take the events that the node has emitted, and see what has become of its matches."""
+        """Handle the events that the node has emitted, and update the state of its matches."""
         events = self.active.runtime.events
         while self.is_running and not events.empty():
             self._take(events.get_nowait())
@@ -442,10 +444,10 @@ class Process:
 
 
 class Machine:
-    """One match, proposed or played, at one process.
+    """The part of one process in one match, which may only be proposed.
 
-    :param number: as the reports name it.
-    :param data: its genesis.
+    :param number: its number in reports.
+    :param data: the genesis.
     """
 
     def __init__(self, process: Process, number: int, data: bytes) -> None:
@@ -458,9 +460,9 @@ class Machine:
         self.disk = process.disk
         self.match: Match | None = None
         self.was_called_off = False
-        """Its host, or its owner, had withdrawn the match; it may have been formed all the same."""
+        """Whether its host or owner has withdrawn the match. Other players may have formed the match anyway."""
         self.is_replaced = False
-        """Whether another proposal replaced this one before its COMMIT."""
+        """Whether another proposal replaced this one before the player signed COMMIT."""
         self.has_conceded = False
         self.transcript = b""
         self.confirmed: bool | None = None
@@ -472,17 +474,18 @@ class Machine:
 
     @property
     def is_called_off(self) -> bool:
-        """The match will not be formed, unless others show that they have gone on."""
+        """Whether this player has given the match up. It is formed anyway if peers show that they have gone on."""
         return self.was_called_off and (self.match is None or self.is_replaced or self.match.is_called_off)
 
     @property
     def session(self) -> PlayerSession | None:
-        """The match, as the node has it."""
         return self.process.active.proposals.find(self.id)
 
     def take_part(self) -> None:
-        """Sign the proposal, unless it was withdrawn or this player's match has begun. Nothing of it is stored. Former
-        processes used the same keys."""
+        """Sign the proposal, unless it was withdrawn or this player's match has begun.
+
+        A process that was restarted signs it anew, with the same keys, because a proposal is not stored.
+        """
         if self.was_called_off or self.has_conceded or self.process.active.proposals.formed is not None:
             self.was_called_off = True
             return
@@ -492,13 +495,13 @@ class Machine:
         active.proposals.begin(genesis, Occasion(0, "table"), host).start(active.mesh.linked())
 
     def feed(self, item: MatchInput) -> None:
-        """Give the match an input, if it is there."""
+        """Pass an input to the match, if the node has it."""
         session = self.session
         if session is not None:
             self.process.run(lambda: session.feed(item))
 
     def look(self) -> None:
-        """See what has become of the match at this node."""
+        """Update this object from the state of the match at its node."""
         session = self.session
         if session is None:
             self.was_called_off = self.is_replaced = True
@@ -506,11 +509,11 @@ class Machine:
             self.was_called_off = True
             self.world.note("called off", self.node)
         if session is not None and session.is_over and self.confirmed is None:
-            self.confirmed = True  # the node does not tell an owner who has given the match up
+            self.confirmed = True  # a node does not report the result to an owner who has given the match up
 
 
 class Observed(Match):
-    """The production class in an honest node. It is timed, and checked after every input."""
+    """The match of an honest node. It is the real class, but timed, and checked after every input."""
 
     def __init__(self, machine: Machine, *arguments: Any, **options: Any) -> None:
         self._machine = machine

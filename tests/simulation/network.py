@@ -1,8 +1,8 @@
-"""A LAN between the nodes: links that keep their order, and everything else that can go wrong with them.
+"""The LAN of a world.
 
-A link is a TCP connection between two nodes: what one end sends arrives at the other in order, late, or, when the link
-breaks, from some frame on not at all. Each end learns of the break at its own time; a half-open link is one where an
-end has not learnt of it yet. Whoever has lost a link dials again, as :mod:`protocol.net.mesh` does.
+A link behaves like a TCP connection: frames arrive late but in order, and if the link breaks, the last ones are lost.
+Each end notices the break at its own time; until both have, the link is half-open. Then the nodes are linked again, as
+by :mod:`protocol.net.mesh`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from tests.simulation.machine import Process
 
 BACKOFF: Final = (0.1, 3.0)
-"""Seconds between two attempts to dial."""
+"""Shortest and longest time between two attempts to dial, in seconds."""
 DUPLICATED: Final = 6
-"""Messages of the broken link that may be sent once more over the next."""
+"""How many messages of a broken link may be delivered again over the next one."""
 MESSAGE: Final = b"\x07"
-"""Type of the frames that carry one, after the byte that begins the array."""
+"""The second byte of a frame that carries a signed message: its type. The first byte begins the array."""
 
 
 class Channel:
@@ -36,21 +36,20 @@ class Channel:
         self.sender = sender
         self.receiver = receiver
         self.frames: deque[tuple[float, bytes | None]] = deque()
-        """(arrival, frame) under way; None is the end of the link."""
+        """(arrival, frame) of everything in flight. None stands for the end of the link."""
         self.arrival = 0.0
-        """Of the newest frame: none overtakes another."""
+        """The arrival of the last frame. Later frames do not arrive earlier."""
         self.size = 0
-        """Bytes under way."""
+        """Bytes in flight."""
         self.waits = False
-        """An event that will look at the next frame is planned."""
+        """Whether an event is scheduled that delivers the next frame."""
         self.tokens = float(limits.BURST)
+        """The token bucket of the receiver's rate limit, last refilled at ``refilled``."""
         self.refilled = 0.0
         self.sent: deque[bytes] = deque(maxlen=DUPLICATED)
 
 
 class Link:
-    """A connection between two nodes."""
-
     def __init__(self, one: int, other: int, since: float, latency: float) -> None:
         self.channels = {(one, other): Channel(one, other), (other, one): Channel(other, one)}
         self.nodes = (one, other)
@@ -66,7 +65,7 @@ class Link:
 class Network:
     """All links of a world.
 
-    :param stream: chance for latencies and moments; nothing else may draw from it.
+    :param stream: the source of random latencies and times. Nothing else may draw from it.
     """
 
     def __init__(self, scheduler: Scheduler, stream: random.Random, trace: Trace) -> None:
@@ -75,34 +74,41 @@ class Network:
         self.trace = trace
         self.processes: dict[int, Process] = {}
         self.latency: dict[frozenset[int], float] = {}
-        """Mean seconds, where it is not :attr:`usual_latency`."""
+        """Mean latency in seconds, of pairs of nodes for which it is not :attr:`usual_latency`."""
         self.usual_latency = 0.005
         self.duplicates = False
-        """Whether the last frames of a broken link may come again over the next."""
+        """Whether the last messages of a broken link may be delivered again over the next one."""
         self.delivered = 0
+        """Frames delivered so far."""
         self._links: dict[tuple[int, int], Link] = {}
-        """(node, author of the peer) → the link that this node holds to be up."""
+        """(node, author of the peer) → the link that is up as far as this node knows."""
         self._pairs: set[frozenset[int]] = set()
+        """Pairs of nodes that want a link."""
         self._blocked: dict[tuple[int, int], int] = {}
+        """(sender, receiver) → how many faults let no frame pass."""
         self._forbidden: dict[tuple[int, int], int] = {}
+        """(node, node) → how many faults prevent a new link."""
         self._stalled: dict[int, int] = {}
+        """Node → how many faults keep it from reading."""
         self._dialling: set[frozenset[int]] = set()
+        """Pairs for which an attempt to dial is scheduled."""
         self._lost: dict[frozenset[int], dict[tuple[int, int], tuple[bytes, ...]]] = {}
+        """Pair → (sender, receiver) → the messages to deliver again over the next link."""
 
-    # Who is to be linked
+    # Making links
 
     def want(self, one: int, other: int) -> None:
-        """Keep a link between two nodes from now on, as far as there is no trouble."""
+        """Keep two nodes linked from now on, whenever faults permit it."""
         self._pairs.add(frozenset((one, other)))
         self._dial_soon(one, other, 0.0)
 
     def want_no_more(self, one: int, other: int) -> None:
-        """Let two nodes be strangers."""
+        """Break the link between two nodes, and do not make another."""
         self._pairs.discard(frozenset((one, other)))
         self.reset(one, other, 0.0)
 
     def link(self, one: int, other: int) -> Link | None:
-        """Return the link that both nodes hold to be up."""
+        """Return the link that is up as far as both nodes know."""
         link = self._held(one, other)
         return link if link is not None and link is self._held(other, one) else None
 
@@ -134,7 +140,7 @@ class Network:
             for mine, peer in (processes, processes[::-1])
         )
         if not (reachable and ready and settled) or taken:
-            if all(process.is_running for process in processes):  # else its start will dial
+            if all(process.is_running for process in processes):  # a process that is down dials when it starts
                 self._dial_soon(one, other, self.random.uniform(*BACKOFF))
             return
         self._establish(one, other)
@@ -154,7 +160,7 @@ class Network:
                 self._put(link, link.channels[sender, receiver], frame)
 
     def dial_all(self, node: int) -> None:
-        """A node has started: let all who want it find it."""
+        """Dial all links of a node that has started."""
         for pair in sorted(self._pairs, key=sorted):
             if node in pair:
                 one, other = sorted(pair)
@@ -163,7 +169,7 @@ class Network:
     # Frames
 
     def send(self, sender: int, author: int, frame: bytes) -> None:
-        """Send a frame to who holds the other end of the link to ``author``; without one it is lost."""
+        """Send a frame over a node's link to a player. Without a link it is lost."""
         link = self._links.get((sender, author))
         if link is None:
             return
@@ -171,7 +177,7 @@ class Network:
         channel = link.channels[sender, receiver]
         if link.is_broken:
             return
-        if frame[1:2] == MESSAGE:  # what a peer asked for or was answered is not said again
+        if frame[1:2] == MESSAGE:  # requests and answers are not repeated
             channel.sent.append(frame)
         self._put(link, channel, frame)
         if channel.size > limits.OUTGOING_QUEUE:
@@ -180,7 +186,7 @@ class Network:
 
     def _put(self, link: Link, channel: Channel, frame: bytes | None, delay: float | None = None) -> None:
         if delay is None:
-            # Whole milliseconds: frames of several links then arrive in one turn of the receiver's loop, as they do.
+            # Rounded to milliseconds: frames of several links can then arrive in the same pass of the event loop.
             delay = round(self.random.expovariate(1 / link.latency), 3) if link.latency else 0.0
         channel.arrival = max(channel.arrival, self.scheduler.now + delay)
         channel.frames.append((channel.arrival, frame))
@@ -200,10 +206,10 @@ class Network:
         channel.tokens = min(limits.BURST, channel.tokens + (now - channel.refilled) * limits.RATE)
         channel.refilled = now
         if channel.tokens < 1 and not self.processes[channel.sender].is_on_loopback:
-            self._plan(link, channel, now + 0.1)  # over the rate nothing is lost: the peer waits
+            self._plan(link, channel, now + 0.1)  # a frame above the rate is not lost, only delayed
             return
         _, frame = channel.frames.popleft()
-        if len(frame or b"") <= limits.FRAME_BEFORE_WELCOME:  # longer ones are answers, whose bytes are counted instead
+        if len(frame or b"") <= limits.FRAME_BEFORE_WELCOME:  # longer frames do not count against this rate
             channel.tokens -= 1
         channel.size -= len(frame or b"")
         sender, receiver = self.processes[channel.sender], self.processes[channel.receiver]
@@ -229,7 +235,7 @@ class Network:
             for channel in link.channels.values():
                 self._plan(link, channel)
 
-    # Trouble
+    # Faults
 
     def reset(self, one: int, other: int, kept: float = 1.0, notice: tuple[float, float] = (0.0, 0.0)) -> bool:
         """Break the link between two nodes; tell whether there was one.
@@ -267,16 +273,16 @@ class Network:
         self._dial_soon(one, other, self.random.uniform(*BACKOFF))
 
     def linked(self, node: int) -> list[int]:
-        """Return the authors whose links are up in the eyes of a node."""
+        """Return the authors to whom a node has a link, as far as the node knows."""
         return [author for holder, author in self._links if holder == node]
 
     def excuse(self, node: int, author: int) -> None:
-        """Do not count the last frame that a node took against the rate of its sender."""
+        """Do not count the last frame that a node received against the rate limit of its sender."""
         if (link := self._links.get((node, author))) is not None:
             link.channels[link.peer(node), node].tokens += 1
 
     def disconnect(self, node: int, author: int, reason: str = ENDED) -> None:
-        """A node ends its own link to a peer."""
+        """Let a node end its link to a player."""
         link = self._links.get((node, author))
         if link is not None:
             peer = link.peer(node)
@@ -284,7 +290,11 @@ class Network:
             self._end_at(link, node, reason)
 
     def process_died(self, node: int, loses_power: bool) -> None:
-        """A process is gone: the system still sends what it has, and closes; without power nobody hears anything."""
+        """End the links of a process that died.
+
+        The operating system still sends the frames in flight and closes the links. After a power cut it does neither,
+        and peers notice that only after some time.
+        """
         for (holder, _), link in sorted(self._links.items(), key=lambda item: item[0]):
             if node not in link.nodes:
                 continue
@@ -297,29 +307,29 @@ class Network:
             del self._links[key]
 
     def block(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Let nothing pass from the first to the second node of each pair."""
+        """Deliver no more frames from the first to the second node of each pair."""
         for pair in pairs:
             self._blocked[pair] = self._blocked.get(pair, 0) + 1
             self._watch(*pair)
 
     def unblock(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Let what was held up pass."""
+        """Undo :meth:`block`. Delayed frames arrive."""
         for pair in pairs:
             self._blocked[pair] -= 1
         self._go_on()
 
     def forbid(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Let no link be made between these nodes."""
+        """Make no new links between these nodes."""
         for pair in pairs:
             self._forbidden[pair] = self._forbidden.get(pair, 0) + 1
 
     def allow(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Let links be made again."""
+        """Undo :meth:`forbid`."""
         for pair in pairs:
             self._forbidden[pair] -= 1
 
     def slow_down(self, one: int, other: int, latency: float | None) -> None:
-        """Give the link between two nodes another mean latency, in seconds; None for the usual one."""
+        """Change the mean latency between two nodes, in seconds; None for the usual one."""
         if latency is None:
             self.latency.pop(frozenset((one, other)), None)
         else:
@@ -329,26 +339,26 @@ class Network:
             link.latency = self.usual_latency if latency is None else latency
 
     def stall(self, node: int) -> None:
-        """Let a node read nothing for a while; what others send it piles up on their side."""
+        """Stop a node from reading. Frames to it queue up at their senders."""
         self._stalled[node] = self._stalled.get(node, 0) + 1
 
     def go_on_reading(self, node: int) -> None:
-        """Let a stalled node read again."""
+        """Undo :meth:`stall`."""
         self._stalled[node] -= 1
         self._go_on()
 
     def fell_asleep(self, node: int) -> None:
-        """A machine sends nothing any more: its peers give its links up in time."""
+        """A machine sleeps and sends nothing. After a while its peers find the links dead."""
         for other in sorted(self.processes):
             if other != node:
                 self._watch(node, other)
 
     def woke_up(self) -> None:
-        """A machine is back: what waited for it arrives."""
+        """A machine is awake again. Delayed frames arrive."""
         self._go_on()
 
     def _watch(self, sender: int, receiver: int) -> None:
-        """Let the receiver find the link dead if nothing gets through in time."""
+        """Let the receiver find the link dead if it receives nothing for :data:`protocol.limits.SILENCE` seconds."""
         link = self.link(sender, receiver)
         if link is None:
             return

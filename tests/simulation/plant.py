@@ -1,4 +1,4 @@
-"""A bug that is planted, and what counts as having found it: that its one check fails, and nothing else."""
+"""Planted bugs, and what counts as catching one: the check that the bug names fails before anything else does."""
 
 from __future__ import annotations
 
@@ -15,51 +15,50 @@ from tests.simulation.replacing import replaced
 
 
 class Plant:
-    """A bug while it is there."""
+    """Counts how often a planted bug changed the behaviour of the program."""
 
     def __init__(self) -> None:
         self.ran = 0
-        """How often something was done otherwise than the program does it."""
 
     def runs(self) -> None:
-        """Count that the bug does something now."""
+        """Called by the bug each time it changes something."""
         self.ran += 1
 
 
 class Bug(NamedTuple):
-    """A bug to be found."""
+    """A bug in the program, which the simulator must catch."""
 
     plant: Callable[[Plant], AbstractContextManager[None]]
     check: Check
-    """The one that must find it. Nothing else counts."""
+    """The check that must catch it."""
     seed: int
-    """At which it does; of a small world, which does not take long."""
+    """A seed whose world catches it quickly."""
 
 
 class EveningBug(NamedTuple):
-    """A bug of purses, to be found by an evening of matches."""
+    """A bug in purses, which an evening of matches must catch."""
 
     plant: Callable[[], AbstractContextManager[None]]
     caught_by: type[AssertionError]
     seed: int
-    """Of the first evening that finds it."""
+    """The first evening that catches it."""
 
 
 def ends_are_not_settled() -> AbstractContextManager[None]:
     def bad(keeper: PurseKeeper, end: End, evidence: Value) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     return replaced(PurseKeeper, PurseKeeper._settle, bad)
 
 
 class NotCaughtError(Exception):
-    """A bug was planted, and what came of it is not that its check found it."""
+    """A planted bug was not caught by its check."""
 
 
 def catch(bug: Bug, seed: int) -> bool:
-    """Tell whether a bug's check finds it in the world of a seed; it did not if everything held there.
+    """Return whether the world of a seed catches a bug; False if all checks held there.
 
-    :raises NotCaughtError: if something else went wrong: another check, or an exception, which is the plant's error.
+    :raises NotCaughtError: if another check failed, or an exception was raised, or the bug changed nothing.
     """
     plant = Plant()
     with bug.plant(plant):
@@ -67,18 +66,18 @@ def catch(bug: Bug, seed: int) -> bool:
     if not result.failure:
         return False
     if result.violated is None:
-        raise NotCaughtError(f"seed {seed}: an exception is no catch: {result.details}")
+        raise NotCaughtError(f"seed {seed}: an exception instead of a failed check: {result.details}")
     if result.violated is not bug.check:
-        raise NotCaughtError(f"seed {seed}: meant for {bug.check!r}, but this came first: {result.failure}")
+        raise NotCaughtError(f"seed {seed}: expected {bug.check!r} to fail, but this failed first: {result.failure}")
     if not plant.ran:
-        raise NotCaughtError(f"seed {seed}: {result.failure}, and yet the planted bug never ran")
+        raise NotCaughtError(f"seed {seed}: {result.failure}, although the planted bug never ran")
     return True
 
 
 def first_catch(bug: Bug, within: int) -> int:
-    """Return the first seed at which a bug's check finds it.
+    """Return the first seed, below ``within``, that catches a bug.
 
-    :raises NotCaughtError: if it finds it in none of so many, or something else goes wrong before.
+    :raises NotCaughtError: if there is none, or something else fails before.
     """
     for seed in range(within):
         if catch(bug, seed):

@@ -1,6 +1,6 @@
-"""Bugs to be found: each breaks the real classes in one place while it lasts, and names the check that must find it.
+"""Planted bugs. Each changes the program in one place, and names the check that must catch it.
 
-``python -m tests.simulation.planted`` searches for the first seed of each.
+``python -m tests.simulation.planted`` searches for the first seed that catches each bug.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from tests.simulation.replacing import replaced, replaced_value
 
 
 def own_messages_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
-    """What a node signs is sent, but not persisted."""
+    """A node sends its own messages without storing them."""
     handle = Match.handle
 
     def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
@@ -66,7 +66,7 @@ def own_messages_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
 
 
 def send_before_store(plant: Plant) -> AbstractContextManager[None]:
-    """Frames leave before the store is written."""
+    """A node sends frames before it has written its store."""
     steps = Outbox.steps
 
     def bad(outbox: Outbox[Any]) -> Iterator[Write | Deliver[Any] | Delivered | Do]:
@@ -84,7 +84,7 @@ def send_before_store(plant: Plant) -> AbstractContextManager[None]:
 
 
 def a_choice_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
-    """The owner's move does not wait for the disk."""
+    """A move is sent before it is on the disk."""
     binds = Rule[Any].binds
 
     def bad(rule: Rule[Any], position: Position, witnessed: Collection[int]) -> bool:
@@ -97,7 +97,7 @@ def a_choice_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
 
 
 def what_witnesses_signed_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
-    """A REVEAL or OPEN does not wait for the disk, whatever signatures of witnesses have just arrived for it."""
+    """A REVEAL or OPEN is sent before it is on the disk, even if witnesses' signatures in it arrived just now."""
     may_carry_more = kinds_module._may_carry_more
 
     def bad(position: Position, witnessed: Collection[int]) -> bool:
@@ -109,7 +109,7 @@ def what_witnesses_signed_does_not_bind(plant: Plant) -> AbstractContextManager[
 
 
 def the_note_runs_ahead(plant: Plant) -> AbstractContextManager[None]:
-    """The store confirms a commit, and its newest note names it, before the disk has it for good."""
+    """The store confirms a commit, and its note counts it, before the disk is synchronized."""
     convert = Database._convert
 
     def bad(database: Database) -> int:
@@ -122,7 +122,7 @@ def the_note_runs_ahead(plant: Plant) -> AbstractContextManager[None]:
 
 
 def stakes_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
-    """The owner's sealed choice is not persisted."""
+    """A node does not store its owner's stake, which is still sealed."""
     handle = Match.handle
 
     def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
@@ -139,7 +139,7 @@ def stakes_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
 
 @contextmanager
 def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
-    """A roll reveals as soon as everybody has committed."""
+    """A roll has no LOCK: players reveal as soon as all have committed."""
     scripts = {**SCRIPTS, Purpose.DEAL: (Kind.COMMIT, Kind.REVEAL), Purpose.SEATING: (Kind.COMMIT, Kind.REVEAL)}
 
     def bad(position: Position, state: State | None, ahead: Commitments | None, is_spoilt: bool) -> tuple[Purpose, int]:
@@ -155,7 +155,7 @@ def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
 
 
 def hash_without_the_step(plant: Plant) -> AbstractContextManager[None]:
-    """T does not name the number of the step."""
+    """The hash T does not cover the number of the step."""
 
     def bad(tag: str, *parts: bytes | int) -> bytes:
         if tag != "step":
@@ -187,7 +187,7 @@ def _on_resume(break_it: Callable[[Match], None]) -> AbstractContextManager[None
 
 @contextmanager
 def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
-    """A node that comes back draws new secrets, and signs with them without looking whether they still fit."""
+    """A restarted node draws new secrets, and does not check whether they match its commitments."""
 
     def fresh(match: Match) -> None:
         match.signer._seed = tagged_hash("fresh", match.signer._seed)
@@ -209,7 +209,7 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
 
 
 def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
-    """Signatures of messages in pages are not checked."""
+    """A node does not check the signatures of messages in pages."""
     take_page = Match._take_page
 
     def believe(history: History, signed: Signed) -> Signed:
@@ -224,7 +224,7 @@ def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
 
 
 def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[None]:
-    """A message that comes twice counts as two messages for one slot."""
+    """A message that arrives twice counts as two different messages for one slot."""
     take = Ballot.take
 
     def bad(ballot: Ballot, signed: Signed, *, is_kept: bool = False) -> Outcome:
@@ -239,7 +239,7 @@ def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[N
 
 
 def the_first_of_two_messages_counts(plant: Plant) -> AbstractContextManager[None]:
-    """Two messages for one slot are no matter."""
+    """A node ignores a second message for one slot."""
 
     def blind(first: Signed, second: Signed) -> str:
         if contradiction(first, second):
@@ -264,23 +264,23 @@ def _not_judged(plant: Plant, kind: Kind) -> AbstractContextManager[None]:
 
 
 def shares_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
-    """A share is not held against its commitment."""
+    """A revealed share is not compared with its commitment."""
     return _not_judged(plant, Kind.REVEAL)
 
 
 def hands_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
-    """A hand key is not held against its commitment."""
+    """An opened hand key is not compared with its commitment."""
     return _not_judged(plant, Kind.OPEN)
 
 
 def locks_are_not_compared(plant: Plant) -> AbstractContextManager[None]:
-    """A LOCK on another state is as good as any."""
+    """A node accepts a LOCK on a different state."""
     return _not_judged(plant, Kind.LOCK)
 
 
 @contextmanager
 def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
-    """A bet above funds is as good as any, in the agreement and in the engine."""
+    """A bet above the player's funds is accepted, in the consensus and in the engine."""
 
     def bad(wager: Iterable[int]) -> Wager:
         numbers = tuple(wager)
@@ -295,7 +295,7 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
 
 
 def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
-    """All messages for later steps are kept, however many."""
+    """A node keeps an unlimited number of messages for later steps."""
 
     def bad(branches: Branches, signed: Signed, *, is_kept: bool = False) -> Outcome:
         message = signed.message
@@ -309,7 +309,7 @@ def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[Non
 
 
 def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
-    """A peer that says that it holds more than is here is not asked for it."""
+    """A node does not request the messages of a peer that announces more than the node has."""
     lacks = CatchUp._lacks
 
     def bad(catch_up: CatchUp, mine: Have, theirs: Have) -> bool:
@@ -322,7 +322,7 @@ def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
 
 @contextmanager
 def every_page_is_the_first(plant: Plant) -> Iterator[None]:
-    """An answer begins at the beginning, wherever the one before has ended; pages are small, so that there are many."""
+    """Every page starts at the beginning, not where the last one ended. Pages are small, so that there are many."""
     answer = CatchUp.answer
 
     def bad(catch_up: CatchUp, asker: int, need: Need, now: float) -> Page | None:
@@ -335,7 +335,7 @@ def every_page_is_the_first(plant: Plant) -> Iterator[None]:
 
 
 def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
-    """Messages of a step are kept in the order in which they came."""
+    """The messages of a step are not sorted by author."""
     follow = History.follow
 
     def bad(history: History, line: Sequence[Position], held: Mapping[int, Signed]) -> int | None:
@@ -350,7 +350,7 @@ def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
 
 
 def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
-    """A match is over only when all have signed the result."""
+    """A match is over only when all players have signed the result."""
     await_results = Waiting._await_results
 
     def bad(waiting: Waiting, now: float) -> float:
@@ -365,7 +365,7 @@ def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
 
 
 def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:
-    """The hand key is the public share."""
+    """A player's hand key and share are the same secret."""
 
     def bad(seed: bytes, context: Context, purpose: str) -> bytes:
         plant.runs()
@@ -375,7 +375,7 @@ def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:
 
 
 def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
-    """Whoever is voted absent is not counted in the next vote, before any LOCK."""
+    """A player who is voted absent no longer counts in the next vote, even before the next LOCK."""
 
     def bad(
         genesis: Genesis,
@@ -395,7 +395,7 @@ def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
 
 
 def rounds_take_no_time(plant: Plant) -> AbstractContextManager[None]:
-    """A node leaves a round as soon as it has voted there, and nothing of the ballot waits."""
+    """A node leaves a round of votes as soon as it has voted, without waiting for other votes."""
     ripe_nil = Voter._ripe_nil
 
     def bad(voter: Voter, now: float) -> Any:
@@ -408,7 +408,7 @@ def rounds_take_no_time(plant: Plant) -> AbstractContextManager[None]:
 
 
 def a_culprits_message_is_taken(plant: Plant) -> AbstractContextManager[None]:
-    """A player who is proven to have cheated plays on."""
+    """A player who is proven to have cheated stays in the match."""
 
     def bad(ballot: Ballot, author: int, tip: bytes = b"") -> None:
         plant.runs()
@@ -417,7 +417,7 @@ def a_culprits_message_is_taken(plant: Plant) -> AbstractContextManager[None]:
 
 
 def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
-    """Whoever is voted absent is thought to have cheated."""
+    """A player who is voted absent counts as a cheat."""
     close = Replica._close
 
     def bad(replica: Replica, closed: Closed) -> None:
@@ -430,7 +430,7 @@ def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
 
 
 def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
-    """Nobody ever votes that somebody is absent."""
+    """No player ever votes that another is absent."""
 
     def bad(clock: Timeouts, missing: Iterable[int], out: Iterable[int]) -> float:
         plant.runs()
@@ -440,7 +440,7 @@ def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
 
 
 def what_has_no_place_is_forgotten(plant: Plant) -> AbstractContextManager[None]:
-    """A message that has no place in the history is not compared with what its author says next."""
+    """A message without a place in the history is not compared with later messages of its author."""
 
     def bad(replica: Replica, signed: Signed) -> None:
         plant.runs()
@@ -449,7 +449,7 @@ def what_has_no_place_is_forgotten(plant: Plant) -> AbstractContextManager[None]
 
 
 def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
-    """A peer that shows what brings the history no further is asked for more of it, as often as it likes."""
+    """A node keeps requesting pages from a peer whose pages do not advance the history."""
     go_on = CatchUp.go_on
 
     def bad(catch_up: CatchUp, author: int, page: Page, waste: float) -> bool:
@@ -479,7 +479,7 @@ def voted_absent_before_it_is_formed(plant: Plant) -> Iterator[None]:
 
 
 def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
-    """A player who has signed COMMIT of the first roll in one proposal signs it in the others, too."""
+    """A player who has signed the COMMIT of the first roll in one proposal also signs it in others."""
     may_commit = Proposals._may_commit
 
     def bad(proposals: Proposals, playing: PlayerSession) -> bool:
@@ -491,7 +491,7 @@ def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
 
 
 def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
-    """A cheat counts as absent from a step, whatever others have signed after it."""
+    """A cheat counts as absent from a step even if others have signed after it."""
     line = Ballot.line
 
     def bad(ballot: Ballot) -> list[Position]:
@@ -506,7 +506,7 @@ def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
 
 
 def all_votes_are_stored(plant: Plant) -> AbstractContextManager[None]:
-    """A node stores every vote that it takes."""
+    """A node stores all votes of other players."""
     take = Replica._take_vote
 
     def bad(replica: Replica, signed: Signed) -> Outcome:
@@ -558,20 +558,20 @@ PLANTED: Final[Mapping[str, Bug]] = {
     "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 10),
     "what witnesses signed does not bind": Bug(what_witnesses_signed_does_not_bind, Check.STORED_BEFORE_SENT, 1),
 }
-"""Every bug by its name."""
+"""By name."""
 
 WITHIN: Final = 1_000
-"""Seeds within which every bug must be caught."""
+"""Every bug must be caught by a seed below this one."""
 
 
 def as_row(name: str) -> str:
-    """Return a bug's line in the table of docs/reliability.md."""
+    """Return the row of a bug in the table of docs/reliability.md."""
     bug = PLANTED[name]
     return f"| {name} | {bug.seed} | {bug.check} |"
 
 
 def main() -> int:
-    """Search for all bugs, or for those named; return the exit code."""
+    """Search for all bugs, or for those whose names are given. Return the exit code."""
     failures = 0
     for name in sys.argv[1:] or PLANTED:
         try:

@@ -1,8 +1,8 @@
-"""One thing of the program stands aside for another for a while.
+"""Replaces a function or value of the program for a while.
 
-What is replaced is named as a value, ``replaced(Match, Match.handle, bad)``: so mypy sees that it exists and that both
-have one type, and at run time it is looked up by identity in the class or module that is to change. A target that is
-gone, or that its owner does not use under that name any more, is an error and never a change that does nothing.
+The target is given as a value, as in ``replaced(Match, Match.handle, bad)``. So mypy checks that it exists and has the
+same type as its replacement. At run time it is looked up by identity in its class or module. If it is not there any
+more, that is an error: without the error a planted bug would do nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ T = TypeVar("T")
 
 
 class NoTargetError(Exception):
-    """What a plant is to replace is not where it is looked for."""
+    """The target is not an attribute of its class or module."""
 
 
 @contextmanager
 def replaced(owner: type | ModuleType, target: Callable[P, R], bad: Callable[P, R]) -> Iterator[None]:
-    """Let ``bad`` stand for a function of a class, or for one that a module defines or has imported.
+    """Replace a function by ``bad``.
 
-    :raises NoTargetError: if it is not exactly once among the names of ``owner`` itself.
+    :param owner: the class that defines the function, or the module that defines or imports it.
+    :raises NoTargetError: if the function is not exactly one attribute of ``owner`` itself.
     """
     with replaced_value(owner, target, bad):
         yield
@@ -33,7 +34,7 @@ def replaced(owner: type | ModuleType, target: Callable[P, R], bad: Callable[P, 
 
 @contextmanager
 def replaced_value(owner: type | ModuleType, target: T, bad: T) -> Iterator[None]:
-    """Let ``bad`` stand for any value that has a name in a class or module. :raises NoTargetError: as above."""
+    """Like :func:`replaced`, for values other than functions."""
     names = [name for name, value in vars(owner).items() if value is target]
     if len(names) != 1:
         raise NoTargetError(f"{target!r} has {len(names)} names in {owner.__name__}, not one")

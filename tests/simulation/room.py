@@ -1,8 +1,8 @@
-"""A room of whole nodes in one process. Links are queues, and time jumps: an hour of waiting takes a moment.
+"""A network of whole nodes in one process. Time is virtual: an hour of waiting takes a moment.
 
-The nodes are the real :class:`protocol.node.node.Node` with their real stores. Only dialling and listening are
-replaced: a link brings frames, each a little later, in order, until somebody cuts it. A :class:`Stranger` is a peer
-without a node, for tests that lie.
+The nodes are real :class:`protocol.node.node.Node` objects with real stores. Only dialling and listening are replaced:
+a link is a queue that delivers frames in order after a short delay, until a test cuts it. A :class:`Stranger` is a peer
+without a node, which a test can make lie.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Selector(selectors.SelectSelector):
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that waits for nothing: when nobody has anything to do, it is later."""
+    """An event loop with virtual time. When nothing is ready, time jumps to the next timer."""
 
     def __init__(self) -> None:
         self._jumping = _Selector()
@@ -58,7 +58,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class _End:
-    """One end of a link; as much of :class:`protocol.net.link.Link` as a mesh uses."""
+    """One end of a link, with the methods of :class:`protocol.net.link.Link` that a mesh uses."""
 
     version = PROTOCOL_VERSION
     use, is_on_own_machine = LinkUse.IDLE, False
@@ -102,17 +102,17 @@ class _End:
     drop = close
 
     def widen(self) -> None:
-        """There is no limit."""
+        """Nothing to do: these links have no limits."""
 
     def excuse(self) -> None:
-        """There is no limit."""
+        """Nothing to do: these links have no limits."""
 
     async def wait_closed(self) -> None:
-        """There is nothing to wait for."""
+        """Nothing to wait for."""
 
 
 class _Dialer:
-    """In the place of :class:`protocol.net.dialer.Dialer`."""
+    """Replaces :class:`protocol.net.dialer.Dialer`."""
 
     def __init__(self, room: Room, credentials: Credentials) -> None:
         self.room, self.key = room, credentials.public_key
@@ -134,7 +134,7 @@ class _Dialer:
             for end in (there, here):
                 end.handler.link_up(end)  # type: ignore[arg-type]
             return here
-        raise DialError("nobody answers there")
+        raise DialError("no node answers at these addresses")
 
 
 class _Listener:
@@ -142,13 +142,13 @@ class _Listener:
         self.addresses, self.port = addresses, addresses[0][1]
 
     def close(self) -> None:
-        """Nobody is told."""
+        """Nothing to do."""
 
 
 class Room:
     """All nodes and links of one test.
 
-    :param folder: where homes are.
+    :param folder: contains the homes.
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -157,7 +157,7 @@ class Room:
         self.loop = asyncio.get_running_loop()
         self.listening: dict[Address, tuple[bytes, LinkHandler]] = {}
         self.dialled: dict[bytes, list[Address]] = {}
-        """Addresses that were dialled, by identity."""
+        """By identity of a node, the addresses that it has dialled."""
         self.ends: list[_End] = []
         self.people: list[Person] = []
         self._hosts: list[bytes] = []
@@ -168,32 +168,32 @@ class Room:
         return self.loop.time()
 
     def delay(self) -> float:
-        """Return for how long a frame is on its way."""
+        """Return the random delay of one frame, in seconds."""
         return self.random.uniform(0.001, 0.05)
 
     def host(self, key: bytes) -> str:
-        """Return the address of a machine."""
+        """Return the IP address of a node."""
         if key not in self._hosts:
             self._hosts.append(key)
         return f"10.0.0.{1 + self._hosts.index(key)}"
 
     def hears(self, one: bytes, other: bytes) -> bool:
-        """Tell whether frames pass between two machines."""
+        """Return whether frames pass between two nodes."""
         return frozenset((one, other)) not in self._cuts
 
     def cut(self, one: bytes, other: bytes) -> None:
-        """Cut two machines off from each other: what is under way is lost."""
+        """Cut two nodes off from each other. Frames in flight are lost."""
         self._cuts.add(frozenset((one, other)))
         for end in self.ends:
             if end.is_connected and {end.owner, end.peer_key} == {one, other}:
                 end.close("the connection was lost")
 
     def mend(self, one: bytes, other: bytes) -> None:
-        """Let frames pass again."""
+        """Undo :meth:`cut`."""
         self._cuts.discard(frozenset((one, other)))
 
     async def sit(self, name: str) -> Person:
-        """Open a node; every name has its own home."""
+        """Open a node for a person. Each name has its own home."""
         person = Person(self, name)
         await person.begin()
         self.people.append(person)
@@ -208,7 +208,7 @@ class Room:
 
 
 class Person:
-    """One node and what it has told."""
+    """A person with a node, and the events that the node has emitted."""
 
     def __init__(self, room: Room, name: str) -> None:
         self.room, self.name = room, name
@@ -221,7 +221,7 @@ class Person:
         return self.node.identity.public
 
     async def begin(self) -> None:
-        """Start the program."""
+        """Open the node."""
         place = self.room.folder / self.name
         self.node = await Node.open(place, self.name, port=PORT, discovery=False, identity=self._identity)
         self.is_running = True
@@ -232,18 +232,15 @@ class Person:
             self.events.append(event)
 
     def told(self, kind: type[T]) -> list[T]:
-        """Return what the node has told of one kind."""
+        """Return the events of one type."""
         return [event for event in self.events if isinstance(event, kind)]
 
     async def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
-        """Wait until something is so.
-
-        :raises TimeoutError: if it is not in time.
-        """
+        """Like the function :func:`until`."""
         await until(condition, seconds)
 
     async def die(self) -> None:
-        """End the program as a crash does: nothing is said, nothing is stored."""
+        """End the node like a crash, without sending or storing anything."""
         node, self.is_running = self.node, False
         views.crash(node)
         for address, (key, _) in tuple(self.room.listening.items()):
@@ -258,25 +255,25 @@ class Person:
 
     @property
     def plays(self) -> list[bytes]:
-        """Ids of the matches that the owner plays."""
+        """The id of the match that this person plays, if any."""
         playing = self.node._active.proposals.formed
         return [playing.match.id] if playing is not None else []
 
 
 async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until something is so.
+    """Wait until a condition holds.
 
-    :raises TimeoutError: if it is not in time.
+    :raises TimeoutError: if it does not within some virtual seconds.
     """
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - the time jumps
+        while not condition():  # noqa: ASYNC110 - time is virtual
             await asyncio.sleep(0.05)
 
 
 class Stranger:
-    """A peer that only sends what it is told to. It says WELCOME to everybody.
+    """A peer that sends only the frames that a test gives it. It accepts every link.
 
-    :param take: called with the identity of a peer, and each frame of it.
+    :param take: called with the identity of a peer and a frame from it.
     """
 
     def __init__(self, room: Room, number: int, take: Callable[[bytes, Frame], None] = lambda _, __: None) -> None:
@@ -293,7 +290,7 @@ class Stranger:
         return self.identity.public
 
     def say(self, identity: bytes, *frames: Frame) -> None:
-        """Send frames to a peer, if it is linked."""
+        """Send frames to a peer, if there is a link."""
         for frame in frames:
             self.mesh.send(identity, encode_frame(frame))
         self.mesh.flush()
@@ -333,7 +330,10 @@ def _without_network(room: Room) -> Iterator[None]:
 
 
 def in_a_room(folder: Path, seed: int, happens: Callable[[Room], Awaitable[T]]) -> T:
-    """Let something happen in a room, and return what it returns. Nothing is left behind."""
+    """Run a coroutine with a new room, close all nodes, and return its result.
+
+    :raises AssertionError: if an exception was raised in a callback.
+    """
     left_over: list[dict[str, Any]] = []
 
     async def whole() -> T:

@@ -1,4 +1,4 @@
-"""What a seed stands for: who plays what, on which machines, and which trouble there will be."""
+"""The plan of a world, as drawn from a seed: players, rules, machines, network, faults and misbehaviour."""
 
 from __future__ import annotations
 
@@ -18,33 +18,37 @@ _WEIGHTS: Final = (4, 32, 32, 20, 12)
 
 @dataclass(frozen=True)
 class Plan:
-    """One world, before it begins."""
+    """The settings of one world."""
 
     seed: int
     preset: str
-    """What the ruleset was made of."""
+    """The name of the preset from which the ruleset was made."""
     mode: str
+    """One of :data:`MODES`."""
     players: int
     ruleset: Ruleset
     patience: Patience
     think: float
-    """Mean seconds that an owner thinks about a move."""
+    """How long an owner thinks about a move: the mean, in seconds."""
     quits: float
-    """Chance that an owner concedes instead of moving."""
+    """The probability that an owner concedes instead of moving."""
     is_random: bool
-    """Owners move at random instead of by odds."""
+    """Whether owners move at random instead of by odds."""
     is_on_loopback: bool
+    """Whether all nodes run on one machine, where message rates are not limited."""
     usual_latency: float
+    """Mean seconds that a frame takes."""
     faults: tuple[Fault, ...] = ()
     core: str = ""
-    """What one node, link or disk does for ever, in the mode ``faulty core``."""
+    """In the mode ``faulty core``, a key of :data:`CORES`."""
     misbehaviour: str = ""
+    """A key of :data:`MISBEHAVIOURS`; empty for none."""
     culprit: int = -1
-    """Author of the misbehaviour; −1 for nobody."""
+    """The author of the misbehaviour; −1 for none."""
 
     @property
     def is_calm(self) -> bool:
-        """Nothing is wrong with network and disks, and links take no time to speak of."""
+        """Whether there are no faults, and frames are fast."""
         return not self.faults and not self.core and self.usual_latency < 0.1
 
     def __str__(self) -> str:
@@ -55,14 +59,14 @@ class Plan:
 
 
 def draw(seed: int) -> Plan:
-    """Return the plan that a seed stands for."""
+    """Draw the plan of a seed."""
     stream = Random(f"{seed}/scenario")
     mode = stream.choices(MODES, _WEIGHTS)[0]
     players = stream.choices((2, 3, 4, 5, 6, 10), (20, 40, 22, 10, 6, 2))[0]
     name = stream.choices(tuple(PRESETS), [1 if preset.motes else 3 for preset in PRESETS.values()])[0]
     ruleset = PRESETS[name]
     if ruleset.motes:
-        players = min(players, 3)  # such matches have hundreds of steps
+        players = min(players, 3)  # these matches have hundreds of steps
     else:
         ruleset = ruleset.with_options({"dice": stream.choices(("1", "2", "3"), (55, 37, 8))[0]})
         if stream.random() < 0.2:
@@ -73,12 +77,12 @@ def draw(seed: int) -> Plan:
         misbehaviour, culprit = stream.choice(fitting), stream.randrange(players)
     faults: tuple[Fault, ...] = ()
     if mode in ("faults", "both"):
-        # A backup brought back while somebody lies is promised nothing: the liar may be the only one who knows better.
+        # Beside a liar, nothing is promised to a player who restores a backup: only the liar may hold lost messages.
         disk = tuple(kind for kind in DISK if kind != "restored backup" or not misbehaviour)
-        # All of a group, or one kind alone: what heals one trouble may hide another.
+        # A group of kinds, or a single kind: a fault that ends a standstill may hide that another one causes it.
         kinds = stream.choice((tuple(NETWORK), disk, (*NETWORK, *disk), (stream.choice((*NETWORK, *disk)),)))
         count = stream.choice((1, 2, 4, 8, 16))
-        # Counted by the events of a short match, so that most of them strike before the end.
+        # About the number of events in a short match, so that most faults strike before the end.
         faults = plan_faults(stream, kinds, count, players, stream.choice((30, 100, 400)) * players * players)
     return Plan(
         seed=seed,

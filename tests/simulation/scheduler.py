@@ -1,4 +1,4 @@
-"""Virtual time: events in the order of (time, sequence), streams of chance that do not disturb each other, a trace."""
+"""Virtual time, independent streams of random numbers, and the trace of a world."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Call = Callable[[], None]
 
 
 class Timer:
-    """Something that will happen, unless it is cancelled."""
+    """A scheduled call, which can be cancelled."""
 
     __slots__ = ("call", "time")
 
@@ -20,34 +20,33 @@ class Timer:
         self.call: Call | None = call
 
     def cancel(self) -> None:
-        """Let it not happen."""
         self.call = None
 
 
 class Scheduler:
-    """The clock of a world. Time stands still while an event happens and jumps to the next one after it."""
+    """The clock of a world. It stands still during an event, then jumps to the next one."""
 
     def __init__(self) -> None:
         self.now = 0.0
         """Seconds."""
         self.events = 0
-        """How many have happened."""
+        """The number of events so far."""
         self._heap: list[tuple[float, int, Timer]] = []
         self._sequence = 0
 
     def at(self, time: float, call: Call) -> Timer:
-        """Let ``call`` happen at a time; now if that is past. Of two at one time the first planned comes first."""
+        """Schedule a call; at once if the time is past. Calls for the same time happen in the order of scheduling."""
         timer = Timer(max(time, self.now), call)
         self._sequence += 1
         heapq.heappush(self._heap, (timer.time, self._sequence, timer))
         return timer
 
     def after(self, seconds: float, call: Call) -> Timer:
-        """Let ``call`` happen so many seconds from now."""
+        """Schedule a call some seconds from now."""
         return self.at(self.now + seconds, call)
 
     def step(self) -> bool:
-        """Let the next event happen; tell whether there was one."""
+        """Run the next event. Return False if there is none."""
         while self._heap:
             time, _, timer = heapq.heappop(self._heap)
             if timer.call is not None:
@@ -59,14 +58,12 @@ class Scheduler:
 
 
 class Streams:
-    """Independent sources of chance, so that leaving one kind of trouble out does not change all the others."""
+    """Independent streams of random numbers, so that removing one kind of trouble does not change all the others."""
 
     def __init__(self, seed: int) -> None:
         def stream(name: str) -> random.Random:
             return random.Random(f"{seed}/{name}")
 
-        self.scenario = stream("scenario")
-        """The players, their rules, and the troubles that are planned."""
         self.network = stream("network")
         self.disk = stream("disk")
         self.bots = stream("bots")
@@ -74,9 +71,9 @@ class Streams:
 
 
 class Trace:
-    """The hash of everything that happened, and on request a line for each.
+    """A hash of everything that happened in a world.
 
-    :param keep: keep the lines; they are many.
+    :param keep: called with one line for each of many events.
     """
 
     def __init__(self, keep: Callable[[str], None] | None = None) -> None:
@@ -84,7 +81,7 @@ class Trace:
         self._keep = keep
 
     def note(self, time: float, what: str, *details: object) -> None:
-        """Something happened."""
+        """Add an event."""
         self._hash.update(f"{time:.6f} {what}".encode())
         for detail in details:
             self._hash.update(detail if isinstance(detail, bytes) else f" {detail}".encode())
@@ -94,5 +91,4 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """Of all that was noted so far."""
         return self._hash.hexdigest()

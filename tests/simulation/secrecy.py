@@ -1,8 +1,8 @@
-"""What leaves a node does not depend on what it keeps secret: one world is run twice, with other secrets in one deal.
+"""Checks that the bytes which nodes send do not depend on unopened secrets.
 
-In the second run a player's hand key, and share if it is not revealed yet, of one deal are others, behind the same
-commitments. Up to the opening all bytes that all nodes send must be the same. Owners in these worlds do not look at
-their dice, as a move may well follow from those.
+A world is run twice. In the second run one secret of one player, a hand key or a share, is different, although its
+commitment is the same. Until the secret is opened, all nodes must send the same bytes in both runs. Owners move without
+looking at their dice, because a player's moves may depend on these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.simulation.simulation import Simulation
 
 
 class Target(NamedTuple):
-    """One secret of one player."""
+    """The secret that the second run changes."""
 
     author: int
     context: Context
@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 class Blindfolded(Player):
-    """Moves at random, whatever the dice."""
+    """Moves at random, without looking at the dice."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
@@ -51,7 +51,7 @@ class Blindfolded(Player):
 
 
 class Sent(NamedTuple):
-    """One frame, as it left."""
+    """A frame that a node sent."""
 
     time: float
     sender: int
@@ -60,7 +60,7 @@ class Sent(NamedTuple):
 
 
 class _Tapped(Simulation):
-    """A world in which every frame that leaves is written down."""
+    """A world that records every frame."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -78,7 +78,7 @@ class _Tapped(Simulation):
 
 @contextmanager
 def other_secret(seed: bytes, target: Target) -> Iterator[None]:
-    """Let a player have another secret behind the commitment that stands for the real one."""
+    """Give a player another secret, and let the commitment to the real one count as its commitment."""
     real = derive_secret(seed, target.context, target.purpose)
     other = tagged_hash("other-secret", real)
 
@@ -110,7 +110,7 @@ def _run(plan: Plan) -> _Tapped:
 
 
 def targets(world: Simulation) -> list[Target]:
-    """Return every secret that somebody committed to in a deal that came to its end."""
+    """Return every secret to which a player committed."""
     found: dict[Target, None] = {}
     match = world.honest()[0].match
     assert match is not None
@@ -124,7 +124,7 @@ def targets(world: Simulation) -> list[Target]:
 
 
 def _opens(data: bytes, world: Simulation, target: Target) -> bool:
-    """Tell whether a frame carries the secret, as it was in the first run."""
+    """Return whether a frame of the first run contains a message that opens the secret."""
     secret = derive_secret(world.seeds[target.author], target.context, target.purpose)
     frame = decode_frame(data)
     wires = [tuple(frame)] if isinstance(frame, Carried) else frame.messages if isinstance(frame, Page) else ()
@@ -136,23 +136,23 @@ def _opens(data: bytes, world: Simulation, target: Target) -> bool:
 
 
 def compare(plan: Plan, chance: Random) -> int:
-    """Run a world twice, with one secret changed; return how many frames were compared.
+    """Run a world twice, with one secret changed, and return how many frames were compared.
 
-    :raises Violation: if a frame that left before the opening is another one.
+    :raises Violation: if a frame that was sent before the opening differs.
     """
     first = _run(plan)
     target = chance.choice(targets(first))
     opening = next(
         (index for index, sent in enumerate(first.sent) if _opens(sent.data, first, target)),
-        len(first.sent) - 1,  # it never was: the match ended before
+        len(first.sent) - 1,  # the match ended without opening it
     )
     second = _Tapped(plan)
     with cached_checks(), other_secret(first.seeds[target.author], target):
         second.run()
-    # The frames of the moment of the opening may leave in another order.
+    # Frames sent at the same time as the opening may be sent in another order.
     before = [sent for sent in first.sent[:opening] if sent.time < first.sent[opening].time]
     seen = second.sent[: len(before)]
     if before != seen:
         where = next(index for index in range(len(before)) if before[index : index + 1] != seen[index : index + 1])
-        raise Violation(Check.SECRETS_LEAVE_NO_TRACE, f"frame {where} of {opening} tells of the {target.purpose}")
+        raise Violation(Check.SECRETS_LEAVE_NO_TRACE, f"frame {where} of {opening} depends on the {target.purpose}")
     return len(before)

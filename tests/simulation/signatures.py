@@ -1,4 +1,4 @@
-"""A cache of Ed25519 checks: N nodes of one process check the same bytes N times, and the answer cannot change."""
+"""A cache of Ed25519 checks: all nodes of a world run in one process, and check the same signatures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protocol.crypto.keys import PublicKey
 
 @contextmanager
 def cached_checks() -> Iterator[None]:
-    """Let each library check each (key, message, signature) once while this lasts. Bytes and answers stay real."""
+    """Check each (library, key, message, signature) only once inside the ``with`` block."""
     check = PublicKey.verifies
     known: dict[tuple[object, bytes, bytes, bytes], bool] = {}
 

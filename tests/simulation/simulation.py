@@ -1,4 +1,4 @@
-"""A whole world: nodes, network, disks and trouble of one plan, run until it is over."""
+"""Runs the world of one plan: nodes, network, disks, faults and at most one cheat."""
 
 from __future__ import annotations
 
@@ -44,45 +44,45 @@ from tests.simulation.scheduler import Scheduler, Streams, Trace
 from tests.simulation.world import IDENTITIES, TABLE, identity_of, join_record, match_seed
 
 PATIENCE: Final = 60.0
-"""Virtual seconds without progress after which a world is found stuck, beyond what is known to take long."""
-
+"""Virtual seconds without progress after which a world counts as stuck. Delays that the plan explains are added."""
 DECODED: Final = 4_096
-"""Frames, and messages, whose contents are remembered while they are on their way to everybody."""
-
+"""The number of parsed frames that are cached, and of parsed messages."""
 EVENTS: Final = 300_000
-"""More than any match of these sizes takes, trouble included."""
+"""A world with more events counts as endless."""
 
 
 @dataclass
 class Figures:
-    """What happened in one world, or in many."""
+    """Counts of what happened in one or many worlds."""
 
     matches: int = 0
     finished: int = 0
     suspended: int = 0
+    """Matches that wait for players who left or misbehaved."""
     unformed: int = 0
+    """Matches that were never formed."""
     exempt: int = 0
+    """Matches that were stopped because the promises did not cover them any more."""
     refused: int = 0
-    """Proposals that no guest signed."""
+    """False proposals that no guest signed."""
     players: int = 0
     frames: int = 0
     steps: int = 0
     stale_moves: int = 0
     seconds: float = 0.0
-    """Virtual."""
+    """Virtual seconds."""
     faults: Counter[str] = field(default_factory=Counter)
     cores: Counter[str] = field(default_factory=Counter)
     misbehaviours: Counter[str] = field(default_factory=Counter)
     rulesets: Counter[str] = field(default_factory=Counter)
     points: Counter[str] = field(default_factory=Counter)
-    """How often a process passed each point at which it could die."""
+    """How often processes passed each point at which they can die."""
     crashes: Counter[str] = field(default_factory=Counter)
     checks: Counter[str] = field(default_factory=Counter)
     costs: dict[str, Cost] = field(default_factory=dict)
-    """Of misbehaviour, by its name."""
+    """By the name of the misbehaviour."""
 
     def add(self, other: Figures) -> None:
-        """Add what happened in another world."""
         for name, value in vars(other).items():
             if isinstance(value, Counter):
                 getattr(self, name).update(value)
@@ -94,7 +94,7 @@ class Figures:
 
 
 class Owner(Player):
-    """Whoever sits at a machine: plays well or at random, and may give up."""
+    """The person at a node, who moves by odds or at random, and may concede."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world
@@ -108,10 +108,10 @@ class Owner(Player):
 
 
 class Simulation:
-    """See the module.
+    """One world.
 
-    :param keep: told every line of the trace.
-    :param homes: of the players, if they bring purses to a match with stakes.
+    :param keep: called with every line of the trace.
+    :param homes: the homes of the players, if they bring purses to a match with stakes.
     """
 
     def __init__(
@@ -131,15 +131,15 @@ class Simulation:
         self.network = Network(self.scheduler, self.streams.network, self.trace)
         self.network.usual_latency = plan.usual_latency
         self.healed_at = 0.0
-        """When the last trouble so far is over."""
+        """The time when all faults so far have healed."""
         self.decoded = lru_cache(DECODED)(decode_frame)
-        """A frame that goes to everybody is decoded once; what nodes make of it they do themselves."""
+        """Cached, because most frames are sent to several nodes."""
         self.parsed = lru_cache(DECODED)(parse_signed)
         self._faults = list(plan.faults)
         self.resources = ExitStack()
-        """Closed when the world is over."""
+        """Closed at the end of the world."""
         self.acting: list[Process] = []
-        """The processes in which something happens now, the innermost last."""
+        """The processes whose code is running, the innermost last."""
         self.genesis, self.seeds = self._sit_down()
         self.data = self.genesis.encoded()
         self.match = match_id(self.data)
@@ -147,7 +147,7 @@ class Simulation:
         self._shown = {record.join.identity: self._show(record) for record in self.genesis.roster}
         self.cheat: Misbehaviour | None = None
         self.machines: list[Machine] = []
-        """The parts of all processes in proposals and matches."""
+        """One for each match or proposal of each process."""
         for author in range(plan.players):
             process = Process(self, author, author, self._disk(author), Owner(self))
             self.network.processes[author] = process
@@ -157,7 +157,7 @@ class Simulation:
     # Before the match
 
     def _sit_down(self) -> tuple[Genesis, tuple[bytes, ...]]:
-        """Let everybody sit down at a table as in the lobby; return what the host proposes, and all match seeds."""
+        """Let all players sit down at a table in the lobby. Return the genesis and the players' match seeds."""
         plan = self.plan
         seed = plan.seed.to_bytes(8, "big")
         people = [home.identity for home in self.homes] or [identity_of(seed, number) for number in range(plan.players)]
@@ -188,7 +188,7 @@ class Simulation:
         return genesis, tuple(by_identity[record.join.identity] for record in genesis.roster)
 
     def _show(self, record: JoinRecord) -> Shown:
-        """Return a player's purse as it was shown at the table."""
+        """Return a player's purse as shown at the table."""
         home = next((home for home in self.homes if home.identity.public == record.join.identity), None)
         return home.keeper.show(record) if home is not None else Shown(record, Purse.new(record.join.identity))
 
@@ -210,16 +210,16 @@ class Simulation:
         self.cheat = kind(machine, self.streams.misbehaviour)
 
     def withdraw(self) -> None:
-        """Let the host resign from the match that it has proposed, unless that is formed."""
+        """Let the host withdraw its proposal, unless the match is formed."""
         host = self.machines[self.host]
         if host.is_called_off or (host.match is not None and host.match.is_formed):
             return
         if host.process.is_listening:
             host.feed(Withdrawn())
-        self.scheduler.after(1.0, self.withdraw)  # what it has not signed when its process dies it has forgotten
+        self.scheduler.after(1.0, self.withdraw)  # again, because a crash may make the host forget it
 
     def propose_anew(self, author: int) -> None:
-        """Let the host propose another match among the same players, after one has signed on anew."""
+        """Let the host propose another match with the same players, after one of them has signed a new join record."""
         records = list(self.genesis.roster)
         join = records[author].join
         nonce = bytes(32)
@@ -237,10 +237,10 @@ class Simulation:
                 process.plan(later, partial(self._ask, process, data))
                 self.scheduler.after(1.0, partial(self._ask_again, process, data))
 
-        host.plan(self.scheduler.now, propose)  # unless it dies just now
+        host.plan(self.scheduler.now, propose)  # does nothing if the host dies first
 
     def _ask_again(self, process: Process, data: bytes) -> None:
-        """Ask a player whose process died before it was asked."""
+        """Ask a player again to sign a proposal, because the process may have died before it was asked."""
         if process.is_running:
             process.plan(self.scheduler.now, partial(self._ask, process, data))
         elif not process.is_gone:
@@ -249,7 +249,7 @@ class Simulation:
     def _ask(self, process: Process, data: bytes) -> None:
         if any(each.process is process and each.data == data for each in self.machines):
             return
-        if process.active.proposals.formed is not None:  # a guest whose match has begun takes no more proposals
+        if process.active.proposals.formed is not None:  # a guest whose match has begun accepts no proposals
             return
         machine = Machine(process, self.plan.players + process.author, data)
         self.machines.append(machine)
@@ -257,7 +257,7 @@ class Simulation:
         machine.take_part()
 
     def copy_home(self, machine: Machine, friends: Iterable[int]) -> None:
-        """Start a second machine from a copied home; these players see only that one from now on."""
+        """Start a second node from a copied home. The ``friends`` are linked to this one from now on."""
         node = len(self.network.processes)
         copy = Process(self, node, machine.author, self._new(machine.disk.copy()), Owner(self))
         copy.is_honest = False
@@ -268,35 +268,35 @@ class Simulation:
             self.network.want(node, friend)
         copy.start()
 
-    # What processes ask
+    # Called by processes
 
     def author(self, identity: bytes) -> int:
-        """Return the roster index of a player; −1 for somebody else."""
+        """Return the roster index of a player; −1 for an identity that does not play."""
         return self._authors.get(identity, -1)
 
     def shown_to(self, identity: bytes) -> dict[bytes, Shown]:
-        """Return the purses of all others, by owner."""
+        """Return the purses of all other players, by owner."""
         return {owner: shown for owner, shown in self._shown.items() if owner != identity}
 
     def note(self, what: str, *details: object) -> None:
-        """Something happened that belongs in the trace."""
+        """Add an event to the trace."""
         self.trace.note(self.scheduler.now, what, *details)
 
     def honest(self) -> list[Machine]:
-        """Return all machines of players who do not misbehave."""
+        """Return the machines that do not misbehave."""
         return [machine for machine in self.machines if machine.is_honest]
 
     def is_honest(self, author: int) -> bool:
-        """Tell whether a player never misbehaves."""
+        """Return whether a player does not misbehave on any machine."""
         return all(machine.is_honest for machine in self.machines if machine.author == author)
 
     def think(self) -> float:
-        """Return how many seconds an owner thinks now."""
+        """Return how many seconds an owner thinks about a move."""
         mean = self.plan.think
         return round(self.streams.bots.expovariate(1 / mean), 3) if mean else 0.0
 
     def bent(self, process: Process, author: int, data: bytes) -> Iterable[bytes]:
-        """Return what leaves a process in place of a frame."""
+        """Return the frames that a process sends instead of this one; another one only for a cheat."""
         cheat = self.cheat
         if cheat is None or cheat.machine.process is not process or not cheat.is_there:
             return (data,)
@@ -311,18 +311,18 @@ class Simulation:
         return ()
 
     def fell_silent(self, process: Process) -> None:
-        """A node stopped at a disk error; its owner will start it again."""
+        """A node stopped because of a disk error. Its owner will start it again."""
         self.heal_after(self.streams.disk.uniform(0.5, 5.0), process.start_again)
 
-    # Trouble
+    # Faults
 
     def heal_after(self, seconds: float, call: Callable[[], None]) -> None:
-        """Let a trouble be over in so many seconds."""
+        """Schedule the end of a fault."""
         self.healed_at = max(self.healed_at, self.scheduler.now + seconds)
         self.scheduler.after(seconds, call)
 
     def hold_off(self, one: int, other: int, seconds: float) -> None:
-        """Let two nodes not be linked anew before so many seconds have passed."""
+        """Let two nodes make no new link for some seconds."""
         pairs = [(one, other), (other, one)]
         self.network.forbid(pairs)
         self.heal_after(seconds, lambda: self.network.allow(pairs))
@@ -338,7 +338,7 @@ class Simulation:
     def run(self) -> Figures:
         """Run the world to its end.
 
-        :raises Violation: if something does not hold.
+        :raises Violation: if an invariant does not hold.
         """
 
         def parse(data: bytes, signature: bytes) -> Signed:
@@ -352,7 +352,6 @@ class Simulation:
             finally:
                 self.checks.taken(replica, signed)
 
-        # Pages repeat what was said.
         with (
             self.resources,
             replaced(match, parse_signed, parse),
@@ -373,7 +372,7 @@ class Simulation:
         elif machine is not None and machine.is_honest:
             make = partial(Observed, machine)
         made = make(data, *arguments, **options)
-        if machine is not None:  # else it is of an evening before
+        if machine is not None:  # else it belongs to an earlier match of the evening
             machine.match = made
         return made
 
@@ -401,7 +400,7 @@ class Simulation:
         figures.checks = self.checks.counts
 
     def _propose(self, kind: type[Proposal]) -> None:
-        """Let every guest judge what the host proposes."""
+        """Let every guest judge the false proposal of the host."""
         for identity, seat in sorted(self._seats.items()):
             try:
                 accepted = seat.check_proposal(kind.bend(self.genesis, identity, self.streams.misbehaviour))
@@ -459,17 +458,18 @@ class Simulation:
         )
 
     def _limit(self) -> float:
+        """Return how long the world may make no progress, in virtual seconds."""
         slow = self.plan.think * 20 + self.plan.usual_latency * 100
         if self.plan.core:
-            slow += 5 * PATIENCE  # a sleeper may miss the same moment several times
+            slow += 5 * PATIENCE  # a sleeping node may miss the same opportunity several times
         if not self._has_quorum():
             return slow + PATIENCE
         return slow + PATIENCE + 2 * self.plan.patience.human + 8 * self.plan.patience.automatic
 
     def _has_quorum(self) -> bool:
-        """Tell whether enough for any decision are honest, still in the match and not gone for good.
+        """Return whether the honest players who can still take part are enough for any decision.
 
-        A decision takes more than half of the base and half of those in the game. A LOCK puts nobody out of it.
+        A decision takes more than half of the base, and half of the players in the game unless they vote at a LOCK.
         """
         present = {
             machine.author for machine in self.honest() if not (machine.process.is_gone or machine.is_called_off)
@@ -485,7 +485,8 @@ class Simulation:
         return 2 * len(staying) > len(newest.base) and 2 * len(staying & live) >= len(live)
 
     def _may_stop(self) -> bool:
-        """Tell whether the match may need a vote to go on. A player who has voted signs no LOCK after that root."""
+        """Return whether the match may need votes to continue. It does as soon as one player has voted, because this
+        player signs no LOCK until the next root."""
         cheat, core = self.cheat, CORES.get(self.plan.core)
         matches = [machine.match for machine in self.honest() if machine.match is not None]
         if any(match.replica.ballot.has_votes for match in matches):
@@ -493,8 +494,8 @@ class Simulation:
         return (cheat is not None and cheat.acted > 0 and cheat.may_stop) or (core is not None and core.may_stop)
 
     def _all_may_be_silent(self) -> bool:
-        """Tell whether all have conceded, one of them on a branch that it lost in a crash and cannot tell from its
-        present one. Such a player signs nothing after its RESIGN, and then nobody goes on."""
+        """Return whether all players may have conceded, one of them on a branch that it lost in a crash. That player
+        cannot tell the branches apart and signs nothing after its RESIGN, so that the match stands still."""
         restarted = any(machine.process.starts > 1 for machine in self.honest())
         return restarted and all(machine.has_conceded for machine in self.honest())
 
@@ -507,7 +508,7 @@ class Simulation:
         )
 
     def _plays_another(self, machine: Machine) -> bool:
-        """Tell whether a player has come to the end of another proposal than this one, which nobody forms."""
+        """Return whether a player has finished another match, and this one was never formed."""
         others = (other for other in self.honest() if other.author == machine.author and other is not machine)
         return machine.match is not None and not machine.match.is_formed and any(other.confirmed for other in others)
 
@@ -519,24 +520,25 @@ class Simulation:
         if ended and any(machine.confirmed is not None for machine in self.honest()):
             figures.finished += 1
         elif ended:
-            figures.unformed += 1  # all have called it off
+            figures.unformed += 1  # all players have given it up
         elif not any(machine.match and machine.match.is_formed for machine in self.honest()) and (
             self._may_stop()
             or any(machine.match and machine.match.unheard for machine in self.honest())
-            or (host.is_called_off and host.match is None)  # it forgot in a crash that it had withdrawn
+            or (host.is_called_off and host.match is None)  # in a crash the host forgot that it withdrew
         ):
-            # A node that was restarted meanwhile signs nothing before others have shown it what it had signed.
-            figures.unformed += 1  # before everybody has signed the genesis there is no match that could go on
+            # A restarted node signs nothing before others have shown it its earlier messages. And as long as one player
+            # has not signed the genesis, there is no match that could continue.
+            figures.unformed += 1
         elif (self._may_stop() or self._all_may_be_silent()) and not self._has_quorum():
             figures.suspended += 1
         else:
             stuck = {machine.node: self._where(machine) for machine in self.honest()}
-            raise Violation(Check.EVERY_MATCH_ENDS, f"nothing moves any more: {stuck}")
+            raise Violation(Check.EVERY_MATCH_ENDS, f"no progress: {stuck}")
         self.checks.counts[Check.EVERY_MATCH_ENDS] += 1
-        if cheat is not None and cheat.is_detectable() and not plan.faults:  # else the proof may be lost on its way
+        if cheat is not None and cheat.is_detectable() and not plan.faults:  # faults may lose the proof
             self.checks.counts[Check.THE_CULPRIT_IS_NAMED] += 1
             if plan.culprit not in self.checks.blamed:
-                raise Violation(Check.THE_CULPRIT_IS_NAMED, f"nobody found out about {plan.misbehaviour}")
+                raise Violation(Check.THE_CULPRIT_IS_NAMED, f"no honest player noticed {plan.misbehaviour}")
         self.checks.at_the_end()
         figures.steps = max(
             (machine.match.history.position.step for machine in self.honest() if machine.match is not None), default=0

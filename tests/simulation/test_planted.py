@@ -79,12 +79,12 @@ def is_found_but_never_runs(plant: Plant) -> Iterator[None]:
 
 
 def test_an_exception_is_no_catch() -> None:
-    with pytest.raises(NotCaughtError, match=r"an exception is no catch(.|\n)*AttributeError"):
+    with pytest.raises(NotCaughtError, match=r"an exception instead of a failed check(.|\n)*AttributeError"):
         catch(Bug(reads_what_is_gone, Check.STORED_BEFORE_SENT, 0), 0)
 
 
 def test_another_check_is_no_catch() -> None:
-    with pytest.raises(NotCaughtError, match="this came first: stored before sent"):
+    with pytest.raises(NotCaughtError, match="this failed first: stored before sent"):
         catch(Bug(own_messages_are_not_stored, Check.ONE_MESSAGE_PER_SLOT, 0), 0)
 
 
