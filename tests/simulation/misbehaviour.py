@@ -1,6 +1,6 @@
-"""Players who cheat: each class bends one thing that an otherwise honest node signs, sends or withholds.
+"""Cheats. Each class changes one thing that an otherwise honest node signs, sends or withholds.
 
-A cheat has the keys and secrets of one seat and whatever that node hears. It cannot sign for others.
+A cheat has the keys and secrets of one player, and all that this player's node receives. It cannot sign for others.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 class BentMatch(Match):
-    """The production class with a cheat at the place where it signs."""
+    """The real class, except that a cheat decides what it signs."""
 
     cheat: Misbehaviour
 
     def __init__(self, cheat: Misbehaviour, *arguments: Any, host: int, **options: Any) -> None:
         self.cheat = cheat
         self._given_up = -1
-        """Step at which the cheat signed what its own node cannot accept."""
+        """The step for which the cheat signed a message that its own node rejects."""
         super().__init__(*arguments, host=host, **options)
         if cheat.signs_early:
             self.signer.is_host = False
@@ -68,68 +68,68 @@ class BentMatch(Match):
 
 
 class Misbehaviour:
-    """What cheats have in common.
+    """Base class of all cheats, except those who make a false proposal.
 
-    :param machine: the node that is bent.
+    :param machine: the node that cheats.
     """
 
     least: ClassVar = 2
-    """Players that it takes."""
+    """The smallest number of players."""
     is_proven: ClassVar = False
-    """Every honest node that goes on hearing of the match can name the culprit."""
+    """Whether honest nodes that stay connected can prove who cheats."""
     may_stop: ClassVar = False
-    """An honest majority may have to vote the culprit out before the match goes on."""
+    """Whether the match may stop until an honest majority votes the culprit out."""
     hosts: ClassVar[bool | None] = None
-    """It takes the host, or a guest; None for either."""
+    """Whether the culprit must be the host (True) or a guest (False); None for either."""
     signs_early: ClassVar = False
-    """As a host it does not sign last what forms the match."""
+    """Whether, as the host, it does not wait with its COMMIT for those of all guests."""
     stands: Position | None = None
-    """What every history goes through in the end, whatever it says."""
+    """A position that must remain part of every honest node's history."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         self.machine = machine
         self.random = stream
         self.acted = 0
-        """How often something was bent."""
+        """How often it has cheated."""
         self.patient = stream.choice((0, 0, 1, 3))
-        """Opportunities to let pass."""
+        """How many opportunities to cheat it lets pass."""
         others = [author for author in range(machine.world.plan.players) if author != machine.author]
         stream.shuffle(others)
         self.others = tuple(others)
         self.fooled = tuple(sorted(others[: stream.randrange(1, len(others))] if len(others) > 1 else others))
-        """The players who are shown something else than the rest."""
+        """The players to whom it shows something different."""
 
     @classmethod
     def suits(cls, ruleset: Ruleset) -> bool:
         """Tell whether there is anything to bend in a match by these rules."""
         return True
 
-    # What a cheat may override
+    # Hooks for subclasses
 
     def withholds(self, position: Position) -> bool:
-        """Tell whether nothing is signed in this step, or not yet."""
+        """Return whether it signs nothing in this step for now."""
         return False
 
     def body(self, match: Match, kind: int, body: Value) -> Value:
-        """Return what is signed instead."""
+        """Return the body to sign instead of this one."""
         return body
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
-        """Yield what a player is sent instead; bytes are sent as they are."""
+        """Yield the frames to send to a player instead of this one. Bytes are sent unchanged."""
         yield frame
 
     def noticed(self) -> None:
-        """The node has taken an input."""
+        """Called after every event of the world."""
 
     def is_detectable(self) -> bool:
-        """Tell whether what was bent has reached honest players who could make something of it."""
+        """Return whether honest players must have noticed the cheating by now."""
         return self.is_proven
 
     def delay(self) -> float:
-        """Return for how many seconds everything is held back."""
+        """Return by how many seconds every frame is delayed."""
         return 0.0
 
-    # What cheats use
+    # Helpers for subclasses
 
     @property
     def is_there(self) -> bool:
@@ -138,28 +138,33 @@ class Misbehaviour:
 
     @property
     def match(self) -> Match:
-        """The bent node's match."""
         assert self.machine.match is not None
         return self.machine.match
 
     @property
     def position(self) -> Position:
-        """Its open step."""
         return self.match.history.position
 
     def has_come(self) -> bool:
-        """Tell whether the opportunity is to be taken."""
+        """Return whether to cheat at this opportunity. Each call counts as one opportunity."""
         self.patient -= 1
         return self.patient < 0
 
     def sign(self, kind: int, body: Value, *, at: tuple[int, bytes] | None = None, **changes: Any) -> Signed:
-        """Sign anything with the seat's key, for the open step or for ``at``."""
+        """Sign a message as this player.
+
+        :param at: (step, tip); the open step by default.
+        :param changes: other fields of the message to change.
+        """
         step, tip = at or (self.position.step, self.position.tip)
         message = Message(self.match.history.match, step, tip, self.machine.author, kind, body)._replace(**changes)
         return sign(message, MatchKey(self.machine.world.seeds[self.machine.author]))
 
     def spread(self, data: Signed | Frame | bytes, to: Iterable[int] | None = None) -> None:
-        """Send something at once, past the node."""
+        """Send a message or frame directly, so that the own node does not know of it.
+
+        :param to: authors; all others by default.
+        """
         self.acted += 1
         if isinstance(data, Signed):
             data = Carried(*data.wire)
@@ -169,13 +174,13 @@ class Misbehaviour:
             self.machine.world.network.send(self.machine.node, author, data)
 
     def vote(self, number: int, value: VoteValue | None, polka_round: int = -1, *, is_close: bool = False) -> Signed:
-        """Sign a vote on the root."""
+        """Sign a vote at the present root."""
         root = self.match.replica.ballot.root
         kind, body = spell_vote(Vote(root.tip, self.machine.author, is_close, number, value, polka_round))
         return self.sign(kind, body, at=(root.step, root.tip))
 
     def value(self, absent: Iterable[int] = ()) -> VoteValue:
-        """Return the value by which the open step closes without these authors, and all whose message is not here."""
+        """Return the value that closes the open step without these authors and without messages that are missing."""
         ballot = self.match.replica.ballot
         position, held = ballot.line[-1], ballot.held
         if position.kind is Kind.LOCK:
@@ -185,7 +190,7 @@ class Misbehaviour:
         return VoteValue(position.step, position.tip, tuple(entries))
 
     def own(self, frame: Frame, *kinds: Kind) -> Message | None:
-        """Return the node's own message of these kinds that a frame carries."""
+        """Return the message in a frame if it is this player's own for the open step, and of one of these kinds."""
         if not isinstance(frame, Carried):
             return None
         signed = self.match.history.held.get(self.machine.author) or self.position.entries.get(self.machine.author)
@@ -199,14 +204,14 @@ class Misbehaviour:
 
 
 class _TwoFaced(Misbehaviour):
-    """Signs two messages for one slot and shows some players the one, the rest the other."""
+    """Signs two messages for one slot, and sends one to some players and the other to the rest."""
 
     least = 3
     is_proven = True
     may_stop = True
     kinds: ClassVar[tuple[Kind, ...]]
     faces: ClassVar = 2
-    """How many messages it signs for one slot."""
+    """The number of messages for the slot."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         super().__init__(machine, stream)
@@ -214,7 +219,7 @@ class _TwoFaced(Misbehaviour):
         self._forged: tuple[Signed, ...] = ()
 
     def other(self, message: Message) -> tuple[Kind, Value]:
-        """Return the second message's kind and body."""
+        """Return kind and body of a second message."""
         raise NotImplementedError
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
@@ -236,7 +241,7 @@ class _TwoFaced(Misbehaviour):
         yield frame
 
     def is_detectable(self) -> bool:
-        """Both messages may come when all have closed the step without the author: then nobody ever takes either."""
+        """Honest nodes take neither message if all have already closed the step without the author."""
         step, author = self._forged[0].message.step, self.machine.author
         histories = [machine.match.history for machine in self.machine.world.honest() if machine.match is not None]
         return any(
@@ -247,7 +252,7 @@ class _TwoFaced(Misbehaviour):
 
 
 class DifferentCommitments(_TwoFaced):
-    """Shows different commitments to different players."""
+    """Sends different commitments to different players."""
 
     kinds = (Kind.COMMIT, Kind.OPEN)
 
@@ -259,7 +264,7 @@ class DifferentCommitments(_TwoFaced):
 
 
 class ThreeCommitments(DifferentCommitments):
-    """Shows each of three players other commitments, if it fools so many."""
+    """Sends different commitments to three groups of players."""
 
     least = 4
     faces = 3
@@ -279,14 +284,14 @@ class TwoMoves(_TwoFaced):
 
 
 class _WrongOnce(Misbehaviour):
-    """Signs something else than it ought to."""
+    """Signs a wrong body once."""
 
     is_proven = True
     may_stop = True
     kinds: ClassVar[tuple[Kind, ...]]
 
     def other(self, match: Match, kind: int, body: Value) -> Value:
-        """Return the body that is wrong."""
+        """Return the wrong body."""
         raise NotImplementedError
 
     def body(self, match: Match, kind: int, body: Value) -> Value:
@@ -297,7 +302,7 @@ class _WrongOnce(Misbehaviour):
 
 
 class OtherShare(_WrongOnce):
-    """Reveals another share than the one committed to."""
+    """Reveals a share that does not match its commitment."""
 
     kinds = (Kind.REVEAL,)
 
@@ -306,7 +311,7 @@ class OtherShare(_WrongOnce):
 
 
 class OtherHand(_WrongOnce):
-    """Opens another hand than the one committed to."""
+    """Opens a hand key that does not match its commitment."""
 
     kinds = (Kind.OPEN,)
 
@@ -332,7 +337,7 @@ class IllegalMove(_WrongOnce):
 
 
 class FalseWitness(_WrongOnce):
-    """Carries a signature that nobody made."""
+    """Includes a forged signature of a witness."""
 
     kinds = (Kind.REVEAL, Kind.OPEN)
 
@@ -345,7 +350,7 @@ class FalseWitness(_WrongOnce):
 
 
 class WrongStateHash(_WrongOnce):
-    """Locks another state than everybody else has."""
+    """Signs a LOCK on a wrong state."""
 
     kinds = (Kind.LOCK,)
     is_proven = False
@@ -355,7 +360,7 @@ class WrongStateHash(_WrongOnce):
 
 
 class FalseLockFirst(Misbehaviour):
-    """Locks another state than everybody else has, and then the right one."""
+    """Signs a LOCK on a wrong state for some players, and then the right LOCK."""
 
     is_proven = True
     may_stop = True
@@ -369,7 +374,7 @@ class FalseLockFirst(Misbehaviour):
 
 
 class StakeAboveFunds(Misbehaviour):
-    """Stakes more than it has."""
+    """Stakes more coins than it has."""
 
     is_proven = True
     may_stop = True
@@ -391,7 +396,7 @@ class StakeAboveFunds(Misbehaviour):
 
 
 class WithheldReveal(Misbehaviour):
-    """Never reveals its share once it has seen those of the others."""
+    """Does not reveal its share."""
 
     may_stop = True
     kind: ClassVar = Kind.REVEAL
@@ -412,27 +417,27 @@ class WithheldReveal(Misbehaviour):
 
 
 class WithheldOpening(WithheldReveal):
-    """Never opens its dice."""
+    """Does not open its dice."""
 
     kind = Kind.OPEN
 
 
 class WithheldLastOpening(WithheldOpening):
-    """Never opens its dice when that may end the match."""
+    """Does not open its dice when only two players are left in the game."""
 
     def withholds(self, position: Position) -> bool:
         return len(position.live) == 2 and super().withholds(position)
 
 
 class TwoTooLate(WithheldReveal):
-    """Says nothing until the others have voted, and then two things, which are no part of any history."""
+    """Withholds its message until it is voted out, then sends two messages for that step."""
 
     least = 4
     is_proven = True
     kind = Kind.COMMIT
 
     def withholds(self, position: Position) -> bool:
-        return position.step >= FORMED and super().withholds(position)  # before that nobody votes
+        return position.step >= FORMED and super().withholds(position)  # no votes before the match is formed
 
     def noticed(self) -> None:
         author, chain = self.machine.author, self.match.history.chain
@@ -444,12 +449,11 @@ class TwoTooLate(WithheldReveal):
                 self.spread(self.sign(Kind.COMMIT, commitments, at=place))
 
     def is_detectable(self) -> bool:
-        """Only once it has said something."""
         return self.acted > 1
 
 
 class RefusedResult(WithheldReveal):
-    """Does not co-sign the result."""
+    """Does not sign the result."""
 
     may_stop = False
     kind = Kind.RESULT
@@ -462,7 +466,7 @@ class RefusedResult(WithheldReveal):
 
 
 class TwoResults(_TwoFaced):
-    """Signs another end for some players."""
+    """Signs two different RESULTs, and sends one to some players and the other to the rest."""
 
     may_stop = False
     kinds = (Kind.RESULT,)
@@ -477,20 +481,20 @@ class TwoResults(_TwoFaced):
         return Kind.RESULT, self.bytes()
 
     def is_detectable(self) -> bool:
-        """Those who are over before the second message comes hear of it no more."""
+        """A player whose match has ended never receives the second one."""
         return False
 
 
 class CopiedCommitment(Misbehaviour):
-    """Waits for another's commitments and signs the same."""
+    """Waits for another player's commitments, and copies them."""
 
     is_proven = True
     may_stop = True
 
     def withholds(self, position: Position) -> bool:
-        if position.kind is not Kind.COMMIT or position.step < FORMED:  # then a host waits, too, and there is no match
+        if position.kind is not Kind.COMMIT or position.step < FORMED:  # the host waits for the COMMITs of all guests
             return False
-        # Once the others vote, they may close the step before the copy comes, and nobody looks at it then.
+        # Once others vote, they may close the step before the copy arrives, and would then ignore it.
         return not self._originals(position) or self.match.replica.ballot.has_votes
 
     def _originals(self, position: Position) -> list[int]:
@@ -505,7 +509,7 @@ class CopiedCommitment(Misbehaviour):
 
 
 class LateCommitment(Misbehaviour):
-    """Commits a second time after it has seen what the others reveal."""
+    """Signs other commitments after it has received another player's share."""
 
     is_proven = True
     may_stop = True
@@ -531,11 +535,11 @@ class LateCommitment(Misbehaviour):
 
 
 _ON_ITS_WAY: Final = 4
-"""Steps that may be closed before everybody has a message: the last turn, its showdown and the end, one each."""
+"""Number of steps that honest nodes may close while a message is in flight: the last turn, its showdown and the end."""
 
 
 class LateContradiction(Misbehaviour):
-    """Contradicts what it signed in a step, when others have signed after it."""
+    """Signs a second message for a step after which others have already signed."""
 
     least = 3
     is_proven = True
@@ -555,7 +559,7 @@ class LateContradiction(Misbehaviour):
         self.spread(self.sign(self.kind, self.second(), at=(step, chain[step].tip)))
 
     def is_detectable(self) -> bool:
-        """Those who are over before the second message comes hear of it no more."""
+        """A player whose match has ended never receives the second message."""
         histories = [machine.match.history for machine in self.machine.world.honest() if machine.match is not None]
         return any(history.position.step > self._said_at + _ON_ITS_WAY for history in histories)
 
@@ -563,12 +567,12 @@ class LateContradiction(Misbehaviour):
         return position.kind is self.kind and self.machine.author in position.owed
 
     def second(self) -> Value:
-        """Return what it signs late."""
+        """Return the body of the late message."""
         return self.bytes()
 
 
 class LateSecondMove(LateContradiction):
-    """Makes another move in a turn after which others have moved."""
+    """Signs a second move for a turn after which others have already moved."""
 
     kind = Kind.MOVE
 
@@ -577,7 +581,7 @@ class LateSecondMove(LateContradiction):
 
 
 class OutOfTurn(Misbehaviour):
-    """Moves although it is another's turn: named by whoever hears of it before the turn is over."""
+    """Moves on another player's turn. Nodes that receive the move during the turn name the culprit."""
 
     may_stop = True
 
@@ -589,7 +593,7 @@ class OutOfTurn(Misbehaviour):
 
 
 class ForgedAuthor(Misbehaviour):
-    """Signs in the name of another, with its own key."""
+    """Sends messages under another player's name, signed with its own key."""
 
     def noticed(self) -> None:
         position = self.position
@@ -602,7 +606,7 @@ class ForgedAuthor(Misbehaviour):
 
 
 class Replay(Misbehaviour):
-    """Sends old messages again, its own and those of others, some of them as if from another match."""
+    """Sends old messages of all players again, and its own with a different match id."""
 
     def noticed(self) -> None:
         history = self.match.history
@@ -618,12 +622,12 @@ class Replay(Misbehaviour):
 
 
 class BadHistory(Misbehaviour):
-    """Answers whoever catches up with something else than what happened."""
+    """Sends a false history to nodes that catch up."""
 
-    may_stop = True  # who restarted waits for a readable answer of everybody
+    may_stop = True  # a restarted node waits until every peer has sent a readable answer
 
     def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-        """Return another's message as it is passed on."""
+        """Return what to send in place of a message of the history."""
         raise NotImplementedError
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
@@ -634,7 +638,7 @@ class BadHistory(Misbehaviour):
 
 
 class AlteredRelay(BadHistory):
-    """Alters what it passes on."""
+    """Flips a bit of each message in its pages."""
 
     def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
         data, signature = wire
@@ -645,7 +649,7 @@ class AlteredRelay(BadHistory):
 
 
 class ForgedHistory(BadHistory):
-    """Makes up what others are said to have signed."""
+    """Invents messages of other players."""
 
     def bend(self, wire: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
         message = parse_signed(*wire).message
@@ -656,7 +660,7 @@ class ForgedHistory(BadHistory):
 
 
 class FloodOfFutureSteps(Misbehaviour):
-    """Signs for steps that do not exist yet, many of them. Behind these it can sign no RESIGN, so it falls silent."""
+    """Signs messages for a hundred future steps. After these it cannot sign a RESIGN, so it falls silent."""
 
     may_stop = True
 
@@ -669,7 +673,7 @@ class FloodOfFutureSteps(Misbehaviour):
 
 
 class Garbage(Misbehaviour):
-    """Sends what is no frame, or no message, or a message of another version, and is cut off for it."""
+    """Sends bytes that are not a frame, or not a message, or a message of another version. Peers disconnect it."""
 
     def noticed(self) -> None:
         if self.acted >= 6 or not self.has_come():
@@ -680,10 +684,10 @@ class Garbage(Misbehaviour):
         hello = Hello(7000, MatchAim(message.match))
         choices: tuple[bytes, ...] = (
             self.bytes(self.random.randrange(1, 200)),
-            b"\x91" * 60_000,  # arrays in arrays
+            b"\x91" * 60_000,  # deeply nested arrays
             b"\xdd\xff\xff\xff\xff",  # an array of 2^32-1 items
-            b"\x92\xcd\x00\x07\xc0",  # a long form of 7, and nil
-            b"\x83\x01\x01\x01\x01\x01\x01",  # a map with one key three times
+            b"\x92\xcd\x00\x07\xc0",  # 7 in a longer form than necessary, and nil
+            b"\x83\x01\x01\x01\x01\x01\x01",  # a map with the same key three times
             b"\xc7\x01\x05\x00",  # an extension type
             b"\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00",  # not a number
             encode_frame(Carried(old.data.replace(b"p2pdice/3", b"p2pdice/1"), old.signature)),
@@ -694,13 +698,13 @@ class Garbage(Misbehaviour):
 
 
 class _Repeats(Misbehaviour):
-    """Says something again and again, as long as the match lasts or for so many times."""
+    """Does something repeatedly."""
 
     may_stop = True
     most: ClassVar = 100
-    """How often something is sent."""
+    """How many times at most."""
     pause: ClassVar = 0.1
-    """Seconds."""
+    """Seconds between two times."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         super().__init__(machine, stream)
@@ -713,12 +717,12 @@ class _Repeats(Misbehaviour):
             self.again()
 
     def again(self) -> None:
-        """Say it."""
+        """Do it once."""
         raise NotImplementedError
 
 
 class FloodOfVotes(_Repeats):
-    """Votes in ever later rounds, on roots that nobody knows, and says half of it again."""
+    """Votes in ever later rounds, also on unknown roots, and repeats some of its votes."""
 
     least = 3
     most = 300
@@ -738,7 +742,7 @@ class FloodOfVotes(_Repeats):
 
 
 class FloodOfForeignHistories(_Repeats):
-    """Signs messages of histories that nobody knows."""
+    """Signs messages for unknown histories."""
 
     def again(self) -> None:
         for _ in range(4):
@@ -747,7 +751,7 @@ class FloodOfForeignHistories(_Repeats):
 
 
 class FalseHave(_Repeats):
-    """Says that it holds more than it does, and shows a history of its own making that does not end."""
+    """Announces messages that it does not have, and answers requests with endless pages of an invented history."""
 
     least = 3
     pause = 0.2
@@ -758,7 +762,7 @@ class FalseHave(_Repeats):
         self._pages = 0
 
     def again(self) -> None:
-        self.match.catch_up._answers = Buckets[int](1000.0, 1000, limits.ASKERS)  # it answers whatever it is asked
+        self.match.catch_up._answers = Buckets[int](1000.0, 1000, limits.ASKERS)  # it answers every request
         held = self.match.catch_up.have()
         ahead = held._replace(step=held.step + self.random.randrange(3), tip=self.bytes())
         self.spread(self.random.choice((ahead, held._replace(held=self.bytes()), held._replace(votes=self.bytes()))))
@@ -774,10 +778,10 @@ class FalseHave(_Repeats):
 
 
 class VotesBeforeWhatIsMissing(Misbehaviour):
-    """Answers whoever catches up with votes, page after page, before anything that they could go on with."""
+    """Sends page after page of votes to nodes that catch up, before the messages that they need."""
 
     least = 3
-    may_stop = True  # who restarted waits for the end of it
+    may_stop = True  # a restarted node waits until the last page has arrived
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
         if isinstance(frame, Page) and self.match.is_formed and self.acted < 40:
@@ -789,7 +793,7 @@ class VotesBeforeWhatIsMissing(Misbehaviour):
 
 
 class ReconnectStorm(Misbehaviour):
-    """Breaks its links and comes back, again and again."""
+    """Breaks its links again and again."""
 
     def noticed(self) -> None:
         if self.acted < 40 and self.random.random() < 0.3:
@@ -803,9 +807,9 @@ class ReconnectStorm(Misbehaviour):
 
 
 class Stalling(Misbehaviour):
-    """Sends everything just before the patience of the others ends."""
+    """Sends everything just before the other players lose patience."""
 
-    may_stop = True  # the bank of each player runs out
+    may_stop = True  # others grant each player only a limited total of delays
 
     def delay(self) -> float:
         self.acted += 1
@@ -813,7 +817,7 @@ class Stalling(Misbehaviour):
 
 
 class OneKeyTwoMachines(Misbehaviour):
-    """Plays on two machines with a copied home: each is honest by itself, and each has its own owner."""
+    """Plays on two machines with a copied home. Each machine by itself is honest, and has its own owner."""
 
     least = 3
     may_stop = True
@@ -826,20 +830,20 @@ class OneKeyTwoMachines(Misbehaviour):
 
 
 class BadVote(Misbehaviour):
-    """Cheats where the others vote on going on without somebody."""
+    """Base class of cheats in votes to continue without a player."""
 
     least = 3
     may_stop = True
     kinds: ClassVar[tuple[Kind, ...]] = VOTES
 
     def is_own_vote(self, wire: tuple[bytes, bytes]) -> bool:
-        """Tell whether a message is the node's own vote, of a kind that it bends."""
+        """Return whether a message is this player's own vote, of the kinds that it cheats with."""
         message = parse_signed(*wire).message
         return message.kind in self.kinds and message.author == self.machine.author
 
 
 class VotesShownToSome(BadVote):
-    """Lets only some players see its votes."""
+    """Sends its votes only to some players."""
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
         if author in self.fooled:
@@ -852,13 +856,13 @@ class VotesShownToSome(BadVote):
 
 
 class HiddenClose(VotesShownToSome):
-    """Lets only some players see that it closes a round."""
+    """Sends its CLOSEs only to some players."""
 
     kinds = (Kind.CLOSE,)
 
 
 class DifferentVotes(BadVote):
-    """Votes otherwise before some players than before the rest."""
+    """Sends different votes to some players than to the rest."""
 
     def outgoing(self, author: int, frame: Frame) -> Iterable[Frame | bytes]:
         wire = (frame.data, frame.signature) if isinstance(frame, Carried) else None
@@ -871,18 +875,18 @@ class DifferentVotes(BadVote):
         yield frame
 
     def other(self, value: VoteValue | None) -> VoteValue:
-        """Return what it tells those whom it fools."""
+        """Return the value for the players that it fools."""
         if value is None or isinstance(value.entries, bytes):
             return self.value(self.others[:1])
         entries = tuple(b"" if entry else self.bytes() for entry in value.entries)
-        if self.random.random() < 0.5:  # one that could be right, for another author
+        if self.random.random() < 0.5:  # a plausible value with another absent author
             place = self.random.randrange(len(entries))
             entries = tuple(b"" if index == place else entry for index, entry in enumerate(value.entries))
         return value._replace(entries=entries)
 
 
 class BreaksItsClose(BadVote):
-    """Votes against a value for which it has closed a round, as if it had never heard of the polka."""
+    """Votes against the value of its own CLOSE, as if it did not know the polka for that value."""
 
     def noticed(self) -> None:
         ballot, me = self.match.replica.ballot, self.machine.author
@@ -895,7 +899,7 @@ class BreaksItsClose(BadVote):
 
 
 class ClosesWithNil(BadVote):
-    """Leaves each round at once, before there can be a polka."""
+    """Closes each round with nil at once, before there can be a polka."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         super().__init__(machine, stream)
@@ -910,10 +914,10 @@ class ClosesWithNil(BadVote):
 
 
 class VotesAboutEverybody(BadVote):
-    """Votes that everybody else is absent, of its own accord."""
+    """Votes, without reason, that all other players are absent."""
 
     def absent(self) -> tuple[int, ...]:
-        """Return who is absent, as the cheat says."""
+        """Return the authors to vote absent."""
         return self.others
 
     def noticed(self) -> None:
@@ -926,14 +930,14 @@ class VotesAboutEverybody(BadVote):
 
 
 class VotesAgainstOne(VotesAboutEverybody):
-    """Votes that one player is absent who is not."""
+    """Votes, without reason, that one player is absent."""
 
     def absent(self) -> tuple[int, ...]:
         return self.others[:1]
 
 
 class SilentOnTurn(BadVote):
-    """Says nothing on its turn, but votes in ever later rounds that it is somebody else who is missing."""
+    """Does not move on its turn, but votes in ever later rounds that another player is absent."""
 
     def __init__(self, machine: Machine, stream: Random) -> None:
         super().__init__(machine, stream)
@@ -956,7 +960,7 @@ class SilentOnTurn(BadVote):
 
 
 class VotesAfterResigning(BadVote):
-    """Resigns, and votes all the same that somebody else is absent."""
+    """Resigns, and still votes that another player is absent."""
 
     may_stop = False
 
@@ -981,14 +985,14 @@ class VotesAfterResigning(BadVote):
 
 
 class JoinsAgain(Misbehaviour):
-    """Lets only the host not see that it signs the proposal, and joins again with another record."""
+    """Hides its signature on the proposal from the host only, and then joins again with a new join record."""
 
     least = 3
     hosts = False
 
     @property
     def victim(self) -> int:
-        """The players who do not see it."""
+        """The player who does not receive its signature."""
         return self.machine.world.host
 
     def __init__(self, machine: Machine, stream: Random) -> None:
@@ -996,7 +1000,7 @@ class JoinsAgain(Misbehaviour):
         self._is_proposed = False
 
     def signs(self, wire: tuple[bytes, bytes]) -> bool:
-        """Tell whether a message is what signs the proposal."""
+        """Return whether a message is this player's signature on the proposal."""
         message = parse_signed(*wire).message
         return message.author == self.machine.author and message.step == 0
 
@@ -1015,7 +1019,7 @@ class JoinsAgain(Misbehaviour):
             self.machine.world.propose_anew(self.machine.author)
 
     def can_propose(self) -> bool:
-        """Let the host withdraw the first proposal; tell whether it does."""
+        """Let the host withdraw the first proposal. Return False if it cannot."""
         world = self.machine.world
         host = world.machines[world.host]
         if not host.process.is_listening or host.match is None or host.match.is_formed:
@@ -1025,7 +1029,7 @@ class JoinsAgain(Misbehaviour):
 
 
 class ProposesAnew(JoinsAgain):
-    """As host, lets only one guest not see that it signs the proposal, and proposes another without a word."""
+    """As the host, hides its signature on a proposal from one guest, and proposes again without withdrawing it."""
 
     hosts = True
     signs_early = True
@@ -1036,7 +1040,7 @@ class ProposesAnew(JoinsAgain):
         return self.others[0]
 
     def can_propose(self) -> bool:
-        """Return whether a player is bound. Before that, another proposal would only replace the first."""
+        """Return whether a guest is bound. Otherwise another proposal would only replace the first one."""
         held = self.match.history.held
         return any(
             signed.message.kind is Kind.COMMIT for author, signed in held.items() if author != self.machine.author
@@ -1044,7 +1048,7 @@ class ProposesAnew(JoinsAgain):
 
 
 class ResignsToOne(Misbehaviour):
-    """As host, resigns from its proposal before one guest, and later binds itself to it before the others."""
+    """As the host, sends one guest a RESIGN for its proposal, and later sends the others its COMMIT."""
 
     least = 3
     may_stop = True
@@ -1064,7 +1068,7 @@ class ResignsToOne(Misbehaviour):
 
 
 class LeavesAtOnce(Misbehaviour):
-    """Fills the last seat and is gone before it is bound."""
+    """Takes the last seat, and leaves before it is bound."""
 
     hosts = False
 
@@ -1079,7 +1083,7 @@ class LeavesAtOnce(Misbehaviour):
 
 
 class Proposal:
-    """A host who proposes another genesis than the lobby agreed on: no guest signs it, so there is no match."""
+    """A host who proposes a different genesis than the lobby agreed on. No guest signs it, so there is no match."""
 
     least: ClassVar = 2
     hosts: ClassVar[bool | None] = None
@@ -1093,12 +1097,12 @@ class Proposal:
 
     @staticmethod
     def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
-        """Return the bytes that the guest with this identity is sent."""
+        """Return the genesis bytes to send to the guest with this identity."""
         raise NotImplementedError
 
 
 class RulesDowngrade(Proposal):
-    """Proposes other rules than the table's."""
+    """Proposes rules that differ from the table's."""
 
     @staticmethod
     def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
@@ -1115,7 +1119,7 @@ class VersionDowngrade(Proposal):
 
 
 class SmallOrderKey(Proposal):
-    """Sits somebody down whose match key is of small order: one signature fits many messages."""
+    """Includes a player whose match key is of small order, so that one signature is valid for many messages."""
 
     @staticmethod
     def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:
@@ -1194,4 +1198,4 @@ MISBEHAVIOURS: Final[Mapping[str, type[Misbehaviour | Proposal]]] = {
     "small-order key": SmallOrderKey,
     "altered record": AlteredRecord,
 }
-"""Every misbehaviour by its name in the reports."""
+"""By their names in reports."""

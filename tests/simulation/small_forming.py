@@ -1,15 +1,15 @@
-"""How a match is formed, in worlds of a few whole nodes: a host or guests lie, leave and come back, links break.
+"""Worlds of a few whole nodes that test how a match is formed (SPEC.md §9, *Proposals*).
 
-Each seed is a world. In half of them the host is honest, and some guests keep the match from forming; in the others
-the host lies to honest guests. What SPEC.md promises (§9, *Proposals*) is checked in each; :class:`ViolationError` says
-what does not hold.
+Each seed is a world. In odd ones the host is honest, and some guests try to prevent the match. In even ones the host
+lies to honest guests. Players leave and come back, and links break. :class:`ViolationError` tells which promise is
+broken.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -59,7 +59,7 @@ def line(room: Room, host: bytes, fingerprint: str) -> str:
 
 
 def sign_on(who: Stranger, table: bytes, seed: bytes, addresses: tuple[tuple[str, int], ...] = ()) -> JoinRecord:
-    """Return a join record of a stranger."""
+    """Return a stranger's join record for a table."""
     key = MatchKey(seed)
     name = f"s{seed[:6].hex()}"
     return make_join_record(
@@ -68,9 +68,9 @@ def sign_on(who: Stranger, table: bytes, seed: bytes, addresses: tuple[tuple[str
 
 
 class Liar:
-    """A guest who keeps a match from forming.
+    """A guest who tries to prevent a match.
 
-    :param mode: how: one of :data:`MODES`, or ``fickle`` for somebody new, who perhaps leaves at once.
+    :param mode: how: one of :data:`MODES`, or ``fickle`` for a newcomer, who may leave for good at any proposal.
     """
 
     def __init__(self, room: Room, number: int, mode: str, host: Person) -> None:
@@ -82,7 +82,7 @@ class Liar:
         self._is_gone = False
 
     async def sit(self) -> None:
-        """Ask for a seat, again and again as long as there is none."""
+        """Connect to the host, again and again, until the match is played or this guest has left for good."""
         while not self._is_gone and not self.host.plays:
             if not self.who.mesh.is_linked(self.host.key):
                 with suppress(Exception):
@@ -98,7 +98,7 @@ class Liar:
         self.who.say(self.host.key, Leave("bored"))
 
     def hear(self, identity: bytes, frame: Frame) -> None:
-        """Take a frame of the host."""
+        """React to a frame from the host."""
         later, chance = self.room.loop.call_later, self.room.random
         match frame:
             case Table() if all(key != self.who.key for _, key in frame.players):
@@ -139,7 +139,7 @@ class Liar:
 
 
 class LyingHost:
-    """A host who proposes matches to some, shows to each what it likes, and withdraws what it has formed."""
+    """A host who proposes matches to some guests, sends different messages to each, and withdraws formed matches."""
 
     def __init__(self, room: Room, number: int) -> None:
         self.room = room
@@ -158,7 +158,7 @@ class LyingHost:
         return Table("Friday", RULES.options(), 10, tuple(Patience()), tuple(sitting) or (("host", self.who.key),))
 
     def hear(self, identity: bytes, frame: Frame) -> None:
-        """Take a frame of a guest."""
+        """React to a frame from a guest."""
         match frame:
             case JoinTable():
                 self.guests[identity] = parse_join_record(frame.record)
@@ -207,7 +207,7 @@ class LyingHost:
         )
 
     def _complete(self, proposal: dict[Any, Any], step: int) -> list[Signed]:
-        """Return the messages of a step as far as there are any, this host's and those of the invented players too."""
+        """Return the known messages of a step, with those of this host and the invented players."""
         history: History = proposal["history"]
         known = dict(proposal[step])
         for author, record in enumerate(history.genesis.roster):
@@ -221,7 +221,7 @@ class LyingHost:
         return [known[author] for author in sorted(known)]
 
     def act(self) -> None:
-        """Do something."""
+        """Propose a match, or send some messages of an earlier proposal."""
         chance = self.room.random
         if not self.guests:
             return
@@ -244,8 +244,8 @@ class LyingHost:
         self.who.say(identity, *(Carried(*signed.wire) for signed in messages if signed is not None))
 
 
-async def play(person: Person, target: str, *, patient: bool = True) -> None:
-    """Let a person sit down at a table, again whenever it closes, until they play."""
+async def play(person: Person, target: str) -> None:
+    """Let a person sit down at a table until they play. When the table closes, they sit down again."""
     while person.is_running and not person.plays:
         seen = len(person.events)
         try:
@@ -258,20 +258,18 @@ async def play(person: Person, target: str, *, patient: bool = True) -> None:
                 if any(isinstance(event, TableClosed) for event in person.events[seen:]):
                     break
                 await asyncio.sleep(0.25)
-        if not patient:
-            return
         await asyncio.sleep(3)
 
 
 @contextmanager
 def watched(figures: Counter[str]) -> Iterator[None]:
-    """See that no node is bound to two matches when it signs COMMIT, and count proposals."""
+    """Check, whenever a node signs COMMIT, that it is not bound to two matches. Count proposals."""
     bound, propose, opened = Proposals.bound, Host._propose, Attendance.__init__
 
     def checked(self: Proposals, playing: PlayerSession) -> None:
         bound(self, playing)
         if sum(each.match.is_bound for each in self.sessions) > 1:
-            raise ViolationError("somebody is bound to two matches")
+            raise ViolationError("a player is bound to two matches")
         figures["bound"] += 1
 
     def counted(self: Host) -> None:
@@ -292,7 +290,7 @@ def watched(figures: Counter[str]) -> Iterator[None]:
 
 
 def check_quiet(people: Iterable[Person], figures: Counter[str]) -> None:
-    """See that all know of the matches of those they are connected with, and nobody waits."""
+    """Check that no person is bound any more, and that connected players know of each other's matches."""
     people = [each for each in people if each.is_running]
     for person in people:
         played = [each for each in person.node._active.sessions if each.match.is_formed and not each.is_given_up]
@@ -314,118 +312,110 @@ def check_quiet(people: Iterable[Person], figures: Counter[str]) -> None:
                     raise ViolationError(f"{other.name} does not know of a match of {person.name}: {about}")
 
 
-def honest_host(seed: int) -> Callable[[Room], Coroutine[Any, Any, Counter[str]]]:
-    """Return a world whose host is honest."""
+async def honest_host(room: Room) -> Counter[str]:
+    """Run a world with an honest host."""
+    chance, figures = room.random, Counter[str]()
+    host = await room.sit("host")
+    seats = chance.randint(3, 6)
+    good = [await room.sit(f"good{number}") for number in range(chance.randint(1, 2))]
+    modes = [chance.choice(MODES) for _ in range(chance.randint(0, 4))]
+    has_newcomers, is_shaky = chance.random() < 0.4, chance.random() < 0.3
+    with watched(figures):
+        await host.node.host(TableSettings("Friday", RULES, seats))
+        target = line(room, host.key, host.node.identity.fingerprint)
+        tasks = [asyncio.create_task(play(each, target)) for each in good]
+        liars = [Liar(room, number, mode, host) for number, mode in enumerate(modes)]
+        tasks += [asyncio.create_task(liar.sit()) for liar in liars]
 
-    async def world(room: Room) -> Counter[str]:
-        chance, figures = room.random, Counter[str]()
-        host = await room.sit("host")
-        seats = chance.randint(3, 6)
-        good = [await room.sit(f"good{number}") for number in range(chance.randint(1, 2))]
-        modes = [chance.choice(MODES) for _ in range(chance.randint(0, 4))]
-        has_newcomers, is_shaky = chance.random() < 0.4, chance.random() < 0.3
-        with watched(figures):
-            await host.node.host(TableSettings("Friday", RULES, seats))
-            target = line(room, host.key, host.node.identity.fingerprint)
-            tasks = [asyncio.create_task(play(each, target)) for each in good]
-            liars = [Liar(room, number, mode, host) for number, mode in enumerate(modes)]
-            tasks += [asyncio.create_task(liar.sit()) for liar in liars]
+        async def newcomers() -> None:
+            for number in count(100):
+                await asyncio.sleep(chance.uniform(0.5, 3))
+                tasks.append(asyncio.create_task(Liar(room, number, "fickle", host).sit()))
 
-            async def newcomers() -> None:
-                for number in count(100):
-                    await asyncio.sleep(chance.uniform(0.5, 3))
-                    tasks.append(asyncio.create_task(Liar(room, number, "fickle", host).sit()))
-
-            if has_newcomers:
-                tasks.append(asyncio.create_task(newcomers()))
-            if is_shaky:
-                for _ in range(3):
-                    one, other = chance.sample([host.key, *(each.key for each in good)], 2)
-                    begins, lasts = chance.uniform(0, 30), chance.uniform(0.5, 6)
-                    room.loop.call_later(begins, room.cut, one, other)
-                    room.loop.call_later(begins + lasts, room.mend, one, other)
-            started = 0
-            await asyncio.sleep(6)
-            while not host.plays and room.now < 400:
-                with suppress(NodeError):
-                    host.node.start_match()
-                    started += 1
-                await asyncio.sleep(3)
-            for task in tasks:
-                task.cancel()
-            if not host.plays:
-                raise ViolationError(f"no match after {room.now:.0f} s and {figures['proposals']} proposals: {modes}")
-            figures["seconds"] = round(room.now)
-            await asyncio.sleep(45)
-            check_quiet([host, *good], figures)
-            most = limits.UNSIGNED * len(modes) + 16 * has_newcomers * seats + 12
-            is_simple = not is_shaky and figures["tables"] == 1
-            if is_simple and figures["seconds"] > most:
-                raise ViolationError(f"it took {figures['seconds']} s with {modes}")
-            if is_simple and figures["proposals"] > limits.FAILURES + 2 * (seats - 1):
-                raise ViolationError(f"{figures['proposals']} proposals for {seats} seats: {modes}")
-        return figures
-
-    return world
-
-
-def lying_host(seed: int) -> Callable[[Room], Coroutine[Any, Any, Counter[str]]]:
-    """Return a world whose host lies."""
-
-    async def world(room: Room) -> Counter[str]:
-        chance, figures = room.random, Counter[str]()
-        good = [await room.sit(f"good{number}") for number in range(chance.randint(2, 5))]
-        host = LyingHost(room, 1)
-        host.who.peer_up = lambda identity, *_: host.greet(identity)  # type: ignore[method-assign]
-        with watched(figures):
-            target = line(room, host.who.key, host.who.identity.fingerprint)
-            tasks = [asyncio.create_task(play(each, target)) for each in good]
-            for _ in range(chance.choice((0, 0, 2, 4))):
-                one, other = chance.sample([host.who.key, *(each.key for each in good)], 2)
-                begins, lasts = chance.uniform(0, 30), chance.uniform(0.5, 20)
+        if has_newcomers:
+            tasks.append(asyncio.create_task(newcomers()))
+        if is_shaky:
+            for _ in range(3):
+                one, other = chance.sample([host.key, *(each.key for each in good)], 2)
+                begins, lasts = chance.uniform(0, 30), chance.uniform(0.5, 6)
                 room.loop.call_later(begins, room.cut, one, other)
                 room.loop.call_later(begins + lasts, room.mend, one, other)
-            while room.now < 40:
-                await asyncio.sleep(chance.uniform(0.02, 1.0))
-                host.act()
+        started = 0
+        await asyncio.sleep(6)
+        while not host.plays and room.now < 400:
+            with suppress(NodeError):
+                host.node.start_match()
+                started += 1
+            await asyncio.sleep(3)
+        for task in tasks:
+            task.cancel()
+        if not host.plays:
+            raise ViolationError(f"no match after {room.now:.0f} s and {figures['proposals']} proposals: {modes}")
+        figures["seconds"] = round(room.now)
+        await asyncio.sleep(45)
+        check_quiet([host, *good], figures)
+        most = limits.UNSIGNED * len(modes) + 16 * has_newcomers * seats + 12
+        is_simple = not is_shaky and figures["tables"] == 1
+        if is_simple and figures["seconds"] > most:
+            raise ViolationError(f"it took {figures['seconds']} s with {modes}")
+        if is_simple and figures["proposals"] > limits.FAILURES + 2 * (seats - 1):
+            raise ViolationError(f"{figures['proposals']} proposals for {seats} seats: {modes}")
+    return figures
+
+
+async def lying_host(room: Room) -> Counter[str]:
+    """Run a world with a lying host."""
+    chance, figures = room.random, Counter[str]()
+    good = [await room.sit(f"good{number}") for number in range(chance.randint(2, 5))]
+    host = LyingHost(room, 1)
+    host.who.peer_up = lambda identity, *_: host.greet(identity)  # type: ignore[method-assign]
+    with watched(figures):
+        target = line(room, host.who.key, host.who.identity.fingerprint)
+        tasks = [asyncio.create_task(play(each, target)) for each in good]
+        for _ in range(chance.choice((0, 0, 2, 4))):
+            one, other = chance.sample([host.who.key, *(each.key for each in good)], 2)
+            begins, lasts = chance.uniform(0, 30), chance.uniform(0.5, 20)
+            room.loop.call_later(begins, room.cut, one, other)
+            room.loop.call_later(begins + lasts, room.mend, one, other)
+        while room.now < 40:
+            await asyncio.sleep(chance.uniform(0.02, 1.0))
+            host.act()
+        for task in tasks:
+            task.cancel()
+        del room.listening[host.who.address]
+        for each in tuple(host.who.mesh.linked()):
+            host.who.mesh.disconnect(each)
+        await asyncio.sleep(45)
+        check_quiet(good, figures)
+        free = [each for each in good if not each.plays]
+        if len(free) > 1:
+            await free[0].node.host(TableSettings("Next", RULES, 6))
+            target = line(room, free[0].key, free[0].node.identity.fingerprint)
+            tasks = [asyncio.create_task(play(each, target)) for each in free[1:]]
+            await asyncio.sleep(10)
+            free[0].node.start_match()
+            await asyncio.sleep(30)
             for task in tasks:
                 task.cancel()
-            del room.listening[host.who.address]
-            for each in tuple(host.who.mesh.linked()):
-                host.who.mesh.disconnect(each)
-            await asyncio.sleep(45)
+            for person in free:
+                if not person.plays:
+                    raise ViolationError(f"{person.name} cannot go on")
             check_quiet(good, figures)
-            free = [each for each in good if not each.plays]
-            if len(free) > 1:
-                await free[0].node.host(TableSettings("Next", RULES, 6))
-                target = line(room, free[0].key, free[0].node.identity.fingerprint)
-                tasks = [asyncio.create_task(play(each, target)) for each in free[1:]]
-                await asyncio.sleep(10)
-                free[0].node.start_match()
-                await asyncio.sleep(30)
-                for task in tasks:
-                    task.cancel()
-                for person in free:
-                    if not person.plays:
-                        raise ViolationError(f"{person.name} cannot go on")
-                check_quiet(good, figures)
-            figures["went on elsewhere"] = len(free)
-        return figures
-
-    return world
+        figures["went on elsewhere"] = len(free)
+    return figures
 
 
 def explore(folder: Path, seeds: Iterable[int]) -> Counter[str]:
-    """See what happens in the worlds of some seeds.
+    """Run the worlds of some seeds, and return their figures.
 
-    :raises ViolationError: if a promise does not hold in one.
+    :raises ViolationError: if a promise is broken in one.
     """
     figures: Counter[str] = Counter()
     for seed in seeds:
         home = folder / str(seed)
         home.mkdir()
         try:
-            figures.update(in_a_room(home, seed, (honest_host if seed % 2 else lying_host)(seed)))
+            figures.update(in_a_room(home, seed, honest_host if seed % 2 else lying_host))
         except (ViolationError, TimeoutError) as error:
             raise ViolationError(f"seed {seed}: {error}") from error
     return figures

@@ -1,27 +1,29 @@
-"""Small worlds, all of them: the rule of SPEC.md, §6 explored exhaustively, on the class that runs in production.
+"""A model checker for the voting rule (SPEC.md, §6). It explores every order of events in small worlds.
 
-A world is a few steps and LOCKs at a small table. Its state is what every honest node knows and has done; messages in
-flight follow from that, because whatever was signed may arrive at anybody who lacks it, at any time or never, and any
-timer may end at any time. A liar has no state: everything they may sign is there for everyone.
+A world has few players and a history of a few steps and LOCKs. The rule itself is not modelled: each honest node runs
+the real :class:`protocol.consensus.ballot.Ballot`. The state of a world consists of the states of its honest nodes.
+Messages in flight are not part of it, because any message that was signed may arrive at any node at any time, or never.
+Timers may fire at any time. The liar has no state either: any message that the liar may sign can arrive anywhere.
 
-What keeps the worlds small, and why nothing is lost by it:
+Three things keep the number of states small without hiding errors:
 
-- A node is deterministic and hears of others by messages only. So what an event makes of one state of one node is
-  computed once, by the real :class:`protocol.consensus.ballot.Ballot`, and looked up wherever it happens again.
-- A liar's vote matters by agreeing with an honest one, or by contradicting another of the liar's. So the liar may
-  repeat every honest vote and LOCK, to anybody, and sign two messages for a step. One who ``is_inventing`` also votes
-  that each author of a step was absent.
-- Each author's messages arrive in order, as on the links.
+- Nodes are deterministic and interact only by messages. So the effect of an event on a state of a node is computed
+  once, and then looked up.
+- A liar's vote matters only if it equals an honest vote, or contradicts another vote of the liar. So the liar may
+  repeat every honest vote and LOCK, and sign two messages for a step. A liar who ``is_inventing`` also votes, for each
+  author of a step, that this author was absent.
+- The messages of each author arrive in order.
 
-*Connected* nodes hear each other within half a second. So the patience of one ends only when it knows all that the
-others hold, and they its history. It sends a CLOSE for a value only when all have the votes that this rests on, what
-they prove together with others has come back, and nobody has gone to a later round before hearing of them. All else may
-still be under way.
+*Connected* nodes receive each other's messages within half a second. So a connected node loses patience only when it
+has all messages of the others, and they have its history. It sends a CLOSE for a value only when three things are true:
+the others have the votes that justify it; the node has any proof of cheating that these votes complete elsewhere; and
+no other node left the round before it received them. All other messages may still be in flight.
 
-The claims, checked in every state (:meth:`Explorer.violated`): *agree*, *live*, *in time*, *stands*. In every state,
-too, nobody honest contradicts themselves or is convicted, and every decision has a certificate for readers.
+:meth:`Explorer.violated` defines the claims that are checked in every state: *agree*, *live*, *in time*, *stands*. Two
+more are always checked: no honest player contradicts themselves or is convicted, and readers accept the certificate of
+every decision.
 
-tests/simulation/test_small_worlds.py has the worlds.
+tests/simulation/test_small_worlds.py defines the worlds.
 """
 
 from __future__ import annotations
@@ -42,14 +44,15 @@ from protocol.wire.messages import VOTES, Kind, Message, Signed
 
 STATE_HASH: Final = b"state"
 SWEEPS: Final = 14
-"""How often all timers of a group that hears each other end, at most, before it is found stuck."""
+"""A group of nodes that hear each other counts as stuck if it is not at the end after all timers fired this often."""
 KINDS: Final[Mapping[str, Kind | None]] = {"t": Kind.MOVE, "j": Kind.COMMIT, "o": Kind.OPEN, "L": Kind.LOCK, "": None}
 
 Event = int | str
-"""The number of a message that arrives; a timer that ends: ``vote``, ``close`` or ``nil``; ``crash``; or ``shown N``,
-all that the node in state N would show."""
+"""The number of a message that arrives; a timer that fires: ``vote``, ``close`` or ``nil``; ``crash``; or ``shown N``:
+another node, whose state has the number N, shows all messages that it keeps."""
 State = tuple[int, ...]
-"""The number of the state of each honest node. Then, as bits: messages that came in time, and steps that must stand."""
+"""The number of each honest node's state. Then two sets of bits: messages that arrived in time, and tips that must
+stand."""
 
 
 class ViolationError(AssertionError):
@@ -61,7 +64,7 @@ class ViolationError(AssertionError):
 
 
 def bits(number: int) -> Iterator[int]:
-    """Yield the numbers in a set of bits."""
+    """Yield the positions of the bits that are set."""
     while number:
         low = number & -number
         yield low.bit_length() - 1
@@ -69,51 +72,53 @@ def bits(number: int) -> Iterator[int]:
 
 
 def leads_to(one: bytes, other: bytes) -> bool:
-    """Tell whether one tip is another, or before it."""
+    """Return whether one tip equals the other, or comes before it in its history."""
     return one == other or other.startswith(one + b"/")
 
 
 @dataclass
 class Table:
-    """What is fixed in a world, all steps that its histories come to, and all messages that were ever signed there."""
+    """The parameters of a world, and all positions and messages that occur in it."""
 
     live: Sequence[int] = (0, 1, 2)
-    """Players who are in the game."""
+    """The players in the game."""
     witnesses: Sequence[int] = ()
+    """The players who are out of the game, but may vote."""
     script: str = "t0,L"
-    """The steps: t0 a turn of 0, j joint, L a LOCK, o an OPEN of all, after which the last LOCK follows at once if all
-    of them came. A turn of somebody who is not in the game is left out."""
+    """The steps: ``t0`` is a turn of player 0, ``j`` a joint step, ``L`` a LOCK, and ``o`` a joint OPEN, which is
+    followed by the last LOCK if all players open. Turns of players who are out of the game are skipped."""
     bases: Sequence[Sequence[int]] = ()
-    """The base of each segment, the last one for all that follow; everybody if not given."""
+    """The base of each segment. The last one also holds for all later segments. All players by default."""
     falls: Mapping[int, Collection[int]] = field(default_factory=dict)
-    """By step of the script, the authors who go out of the game when it closes and nobody leaves in it."""
+    """By step of the script, the authors who drop out of the game when it closes, unless an author leaves in it."""
     resigns: Mapping[int, int] = field(default_factory=dict)
-    """By step of the script, the author who resigns there, or as soon after it as they may."""
+    """By author, the step of the script from which on they resign as soon as they may."""
     liar: int | None = None
     connected: Collection[int] = ()
     lies: int = 1000
     """How many messages the liar signs at most."""
     is_inventing: bool = False
+    """Whether the liar also votes for values of their own."""
     rounds: int = 2
-    """How many rounds honest players begin, but in states that are settled."""
+    """How many rounds of votes honest players begin at most. There is no limit while :meth:`Explorer.settle` runs."""
     crashes: Mapping[int, int] = field(default_factory=dict)
-    """How often each player's process may die."""
+    """By player, how often the process may crash."""
     rule: type[Ballot] = Ballot
-    # Mistakes of a node, or in what the network promises
+    # Mistakes of nodes, or broken promises of the network, for tests that must find them
     is_lock_owed_by_live: bool = False
     are_locks_ordinary: bool = False
-    """Votes may put somebody out at a LOCK, and a RESIGN may stand there."""
+    """Whether players may resign, or be voted out, at a LOCK."""
     are_votes_forgotten: bool = False
     are_proofs_forgotten: bool = False
-    """A player who comes back knows who is convicted, and cannot show it any more."""
+    """Whether a restarted node still knows who is convicted, but has lost the proofs."""
     is_hasty: bool = False
-    """A CLOSE does not wait for others."""
+    """Whether nodes send a CLOSE without waiting for others."""
     is_impatient: bool = False
-    """Patience ends before others have shown what they hold."""
+    """Whether nodes lose patience before they have all messages of the others."""
     joins_early: bool = False
-    """The same if anybody has voted."""
+    """Whether they do so once any player has voted."""
     has_no_time_for_cheats: bool = False
-    """The same if only proven cheats are missing."""
+    """Whether they do so if only proven cheats are missing."""
 
     def __post_init__(self) -> None:
         self.steps = tuple(self.script.split(","))
@@ -123,15 +128,15 @@ class Table:
         self.positions: dict[bytes, Position] = {}
         self.messages: list[Signed] = []
         self.votes: list[Vote | None] = []
-        """Beside the messages: what those say that are votes."""
+        """For each message, its vote; None if it is not a vote."""
         self.numbers: dict[bytes, int] = {}
         self.by_liar = 0
-        """Messages of the liar, as bits."""
+        """The messages of the liar, as bits."""
         self.is_vote = 0
-        """Messages that are votes, as bits."""
+        """The messages that are votes, as bits."""
         self.start = self._open(b"", FORMED, 0, tuple(self.live), (), tuple(self.live), self.bases[0])
 
-    # The history, for the real class
+    # The history, as the real ballot sees it
 
     def _open(
         self,
@@ -171,10 +176,10 @@ class Table:
         )
 
     def judge(self, position: Position, signed: Signed) -> None:
-        """Refuse nothing: nobody signs what does not belong into these worlds."""
+        """Accept every message: no node of these worlds signs an invalid one."""
 
     def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
-        """Return the tip after a step that is closed with these messages: a path that can be read."""
+        """Return the tip after a step that is closed by these messages. It is a readable path."""
         named = "".join(entries[author].id[1:2].decode() if author in entries else "-" for author in position.owed)
         if position.kind is Kind.LOCK and not self._gone(position, entries):
             named = ""
@@ -186,7 +191,7 @@ class Table:
         return tuple(a for a in position.owed if a not in entries or entries[a].id[1:2] == b"r")
 
     def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
-        """Return the position after a step that is closed with these messages."""
+        """Return the position after a step that is closed by these messages."""
         tip = self.tip_after(position, entries)
         if tip in self.positions:
             return self.positions[tip]
@@ -206,7 +211,7 @@ class Table:
     # Messages
 
     def number(self, signed: Signed) -> int:
-        """Return the number of a message, a new one for a new message."""
+        """Return the number of a message. A new message gets a new one."""
         found = self.numbers.get(signed.id)
         if found is None:
             found = self.numbers[signed.id] = len(self.messages)
@@ -223,21 +228,24 @@ class Table:
         return _signed(f"{author}{what}@{position.tip.decode()}", position, author, kind, body)
 
     def own(self, position: Position, author: int, *, is_resigning: bool = False) -> Signed:
-        """Return what an honest player signs in a step."""
+        """Return the message that an honest player signs in a step."""
         return self._ordinary(position, author, "r" if is_resigning else "o")
 
     def lie(self, position: Position, what: str) -> Signed:
-        """Return one of the messages that the liar may sign in a step, by the letter for it."""
+        """Return a message that the liar may sign in a step.
+
+        :param what: a letter that stands for its content.
+        """
         assert self.liar is not None
         return self._ordinary(position, self.liar, what)
 
     def vote(self, vote: Vote) -> Signed:
-        """Return the message that says a vote."""
+        """Return the message of a vote."""
         kind, body = spell_vote(vote)
         return _signed(_tell_vote(vote), self.positions[vote.root_tip], vote.author, kind, body)
 
     def contradict(self, one: int, other: int) -> bool:
-        """Tell whether two messages of one author prove misconduct."""
+        """Return whether two messages of one author prove misconduct."""
         first, second = self.messages[one].message, self.messages[other].message
         if first.tip != second.tip:
             return False
@@ -247,7 +255,11 @@ class Table:
         return bool(vote_contradiction(one_vote, other_vote))
 
     def offers(self, said: Sequence[int], ballot: Ballot, known: int) -> int:
-        """Return what the liar may sign, as bits, since a node has said this and come to this step."""
+        """Return the messages that the liar may sign because of one node, as bits.
+
+        :param said: the messages that the node has signed.
+        :param known: the messages that it has, as bits.
+        """
         liar, found = self.liar, 0
         if liar is None:
             return 0
@@ -295,20 +307,21 @@ def _tell_vote(vote: Vote) -> str:
 
 
 class Node:
-    """One honest player: what stands around the real class, as small as can be."""
+    """One honest player: a real ballot, with a minimal version of the code that surrounds it."""
 
     def __init__(self, table: Table, me: int) -> None:
         self.table, self.me = table, me
         self.ballot = table.rule(me, table.start, table)
         self.convicted: frozenset[int] = frozenset()
         self.known = 0
-        """Messages that have come here, as bits. The class may have dropped some of them."""
+        """The messages that this node has received or signed, as bits. The ballot may have dropped some of them."""
         self.said: tuple[int, ...] = ()
+        """The messages that this node has signed, in order."""
         self.stored = 0
-        """Messages that a restart brings back: what was signed, and what that rests on."""
+        """The messages that survive a crash, as bits: those that this node has signed, and those that justify them."""
         self.crashes = 0
         self.closings: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
-        """By root: all that closed the steps up to the next one, with the certificate."""
+        """(tip of a root, messages that closed the steps from there to the next root, with the certificate)."""
 
     def copy(self) -> Node:
         twin = Node(self.table, self.me)
@@ -321,11 +334,11 @@ class Node:
         return self.me, self.known, self.said, self.crashes, self.stored, self.convicted, _frozen(self.ballot)
 
     def is_through(self) -> bool:
-        """Tell whether this node says nothing more: it is at the end, or has left."""
+        """Return whether this node signs nothing more, because it is at the end, or has left."""
         ballot = self.ballot
         return ballot.root.kind is None or self.me in ballot.line[-1].left or ballot.has_resigned
 
-    # What is asked of a node in a state of its own, which does not change any more
+    # Cached properties. They are read only after the node is in its final state.
 
     @cached_property
     def root(self) -> bytes:
@@ -337,7 +350,7 @@ class Node:
 
     @cached_property
     def line(self) -> int:
-        """The messages of the history after the root, as bits."""
+        """The messages of its history since the root, as bits."""
         return sum(1 << self.table.number(signed) for signed in self._line())
 
     @cached_property
@@ -362,7 +375,7 @@ class Node:
 
     @cached_property
     def needs_patience(self) -> bool:
-        """It would vote only because its patience is over."""
+        """Whether it could vote now, but only because it has lost patience."""
         return self.can_vote and self.ballot.leading is None and self.ballot.absent_vote(()) is None
 
     @cached_property
@@ -375,17 +388,17 @@ class Node:
 
     @cached_property
     def grounds(self) -> int | None:
-        """The ABSENTs on which a CLOSE for their value rests; None if it is not due."""
+        """The ABSENTs that justify the CLOSE that it may send now, as bits; None if there is no such CLOSE."""
         close = None if self.is_out else self.ballot.close_vote
         if close is None:
             return None
         shown = (signed for signed in self.ballot.grounds(close) if signed.message.kind is Kind.ABSENT)
         return sum(1 << self.table.number(signed) for signed in shown)
 
-    # What happens to it
+    # Events
 
     def learn(self, number: int) -> None:
-        """Take a message."""
+        """Receive a message."""
         table, signed = self.table, self.table.messages[number]
         author = signed.message.author
         if author not in self.convicted:
@@ -399,7 +412,7 @@ class Node:
             self.ballot.take(signed)
 
     def say(self, signed: Signed, grounds: Sequence[Signed] = ()) -> None:
-        """Store a message with what it rests on, and sign it."""
+        """Sign a message, after storing it with the messages that justify it."""
         number, table = self.table.number(signed), self.table
         for other in self.said:
             if table.contradict(other, number):
@@ -415,7 +428,7 @@ class Node:
         self.ballot.take(signed, is_kept=True)
 
     def _proofs(self) -> dict[int, int]:
-        """Return by each proven cheat two of their messages that are here and prove it, as bits."""
+        """Return, by proven cheat, two known messages that prove it, as bits."""
         table, found = self.table, dict[int, int]()
         for one, other in itertools.combinations(bits(self.known), 2):
             author, also = table.messages[one].message.author, table.messages[other].message.author
@@ -428,7 +441,10 @@ class Node:
         return [signed for after in ballot.line[1:] for signed in ballot.branches.between(after)]
 
     def react(self, event: Event = "") -> None:
-        """Do all that is due, after a timer has ended."""
+        """Sign everything that is due.
+
+        :param event: a vote is signed only if this is its timer.
+        """
         for _ in range(100):
             has_gone_on = self._follow()
             if self.is_through():
@@ -447,10 +463,10 @@ class Node:
                 return
             self.say(self.table.vote(due), ballot.grounds(due))
             event = ""
-        raise ViolationError("every node makes up its mind", "one changes it without end")
+        raise ViolationError("every node comes to rest", "a node signs messages without end")
 
     def _own_part(self, position: Position) -> Signed | None:
-        """Return what this node signs in the open step now."""
+        """Return the ordinary message that this node signs in the open step; None if it signs none now."""
         table, ballot = self.table, self.ballot
         mine = (table.messages[number].message for number in self.said)
         has_signed = any(message.tip == position.tip and message.kind not in VOTES for message in mine)
@@ -462,13 +478,13 @@ class Node:
         return table.own(position, self.me, is_resigning=is_resigning and is_ordinary)
 
     def _grow(self) -> None:
-        """Fold steps on where messages lead."""
+        """Close steps as far as messages allow."""
         while grown := self.ballot.grow():
             for signed in grown:
                 self.ballot.take(signed)
 
     def _follow(self) -> bool:
-        """Go on to the next root, if there is one."""
+        """Begin the ballot on the next root. Return False if there is none yet."""
         ballot, table = self.ballot, self.table
         self._grow()
         closed = ballot.closed
@@ -488,7 +504,7 @@ class Node:
         return True
 
     def _after(self, lock: Position) -> Position:
-        """Return the position after a LOCK that all who owe it have signed."""
+        """Return the position after a LOCK that all owing players have signed."""
         slots = self.ballot.branches.messages[lock.tip]
         return self.table.after(lock, {author: slots[author][0] for author in lock.owed})
 
@@ -500,10 +516,10 @@ class Node:
         for number in (*bits(self.known & ~table.is_vote), *(number for _, number in votes)):
             if table.messages[number].message.step >= root.step:
                 self.ballot.take(table.messages[number], is_kept=bool(self.stored >> number & 1))
-                self._grow()  # as from a store: of a step that is not known yet one message of each author is kept
+                self._grow()  # as from a store: of an unknown step, a ballot keeps one message of each author
 
     def crash(self) -> None:
-        """Come back with what is stored."""
+        """Restart with the stored messages."""
         if self.table.are_votes_forgotten:
             self.said = tuple(number for number in self.said if not self.table.is_vote >> number & 1)
             self.stored &= ~self.table.is_vote
@@ -514,7 +530,7 @@ class Node:
         self._begin(self.ballot.root)
 
     def see(self, other: Node) -> None:
-        """Take all that another node would show, also what this one has dropped."""
+        """Receive all messages that another node would show. This node may have dropped some of them."""
         for root, numbers in other.closings:
             if root == self.ballot.root.tip:
                 for number in numbers:
@@ -530,7 +546,7 @@ class Node:
 
 
 def convince(table: Table, closed: Closed) -> None:
-    """Check a decision as a reader does, who knows nothing but its certificate."""
+    """Check that a reader who has only its certificate accepts a decision."""
     votes = [read_vote(signed) for signed in closed.certificate]
     position, closes = closed.position, {vote.author: vote for vote in votes if vote.is_close}
     (value,) = {vote.value for vote in votes}
@@ -544,7 +560,7 @@ def convince(table: Table, closed: Closed) -> None:
 
 
 def _twin(thing: Any) -> Any:
-    """Return a copy of a ballot that shares only what never changes."""
+    """Return a copy of a ballot. The two share only immutable objects."""
     if isinstance(thing, Ballot | Branches):
         twin = object.__new__(type(thing))
         twin.__dict__.update({name: _twin(value) for name, value in vars(thing).items()})
@@ -555,7 +571,7 @@ def _twin(thing: Any) -> Any:
 
 
 def _frozen(thing: Any) -> Any:
-    """Return what tells two ballots apart, to be compared. What is not in a collection follows from what is."""
+    """Return a hashable value, equal for equal ballots. It covers only collections; all other fields follow."""
     if isinstance(thing, Ballot | Branches):
         held = (value for value in vars(thing).values() if isinstance(value, dict | set | Branches))
         root = thing.root.tip
@@ -574,7 +590,7 @@ def _frozen(thing: Any) -> Any:
 
 
 def is_settled(table: Table, group: Sequence[Node]) -> bool:
-    """Tell whether a group of nodes has come to the end, or is no quorum any more."""
+    """Return whether a group of nodes has reached the end, or is no longer a quorum."""
     active = [node for node in group if not node.is_through() or node.ballot.root.kind is None]
     going = [node for node in active if not node.is_through()]
     if not going:
@@ -595,18 +611,19 @@ def is_settled(table: Table, group: Sequence[Node]) -> bool:
 
 
 class Explorer:
-    """All states of a world."""
+    """Explores the states of a world. It numbers the states of nodes, and caches the effects of events on them."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.together = tuple(index for index, player in enumerate(table.honest) if player in table.connected)
-        self.nodes: list[Node] = []
+        """The connected nodes."""
         self.sweeps = 0
-        """The most that were needed so far to settle a state."""
+        """The largest result of :meth:`settle` so far. docs/reliability.md reports it."""
+        self.nodes: list[Node] = []
+        """Nodes in every state that has occurred. The number of a state is its index here."""
         self._numbers: dict[object, int] = {}
         self._moves: dict[tuple[int, Event], int] = {}
         self._settled: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-        self._tips: list[bytes] = []
         self._tip_bits: dict[bytes, int] = {}
         start = []
         for me in table.honest:
@@ -626,7 +643,7 @@ class Explorer:
         return found
 
     def move(self, number: int, event: Event) -> int:
-        """Return what an event makes of a state of a node."""
+        """Return the number of the state that a node gets into by an event."""
         found = self._moves.get((number, event))
         if found is None:
             node = self.nodes[number].copy()
@@ -640,10 +657,10 @@ class Explorer:
             found = self._moves[number, event] = self._intern(node)
         return found
 
-    # What may happen
+    # Possible events
 
     def events(self, state: State) -> Iterator[tuple[int, Event]]:
-        """Yield what may happen next, and to which of the honest nodes."""
+        """Yield (node, event) of everything that may happen next."""
         table, nodes_now = self.table, [self.nodes[number] for number in state[:-2]]
         lies = told = 0
         for each in nodes_now:
@@ -672,7 +689,7 @@ class Explorer:
                 yield index, "crash"
 
     def _others(self, nodes_now: Sequence[Node], own: Node) -> Iterator[Node | None]:
-        """Yield the connected nodes with the root of one; None for each that has gone on from there."""
+        """Yield the other connected nodes at the root of one, and None for each that has a later root."""
         for other in (nodes_now[index] for index in self.together):
             if other is own:
                 continue
@@ -683,7 +700,7 @@ class Explorer:
                 yield other
 
     def _may_learn_more(self, nodes_now: Sequence[Node], own: Node) -> bool:
-        """Tell whether connected nodes have something to show before this one's patience is over."""
+        """Return whether connected nodes have messages that must arrive before this node loses patience."""
         table = self.table
         if table.is_impatient:
             return False
@@ -709,7 +726,8 @@ class Explorer:
         return lambda number: bool(table.by_liar >> number & 1) or leads_to(root, table.messages[number].message.tip)
 
     def _may_be_answered(self, nodes_now: Sequence[Node], own: Node, grounds: int) -> bool:
-        """Tell whether a connected node does not know the grounds of a CLOSE yet, or has an answer to them."""
+        """Return whether a node must wait with its CLOSE: a connected node lacks the votes that justify it, or has an
+        answer to them."""
         table = self.table
         if table.is_hasty:
             return False
@@ -724,13 +742,14 @@ class Explorer:
                     and vote.root_tip == own.root
                     and vote.polka_round < own.round < vote.round
                 ):
-                    return True  # it left the round before it heard of the polka
+                    return True  # it left the round before it received the polka
         return False
 
     def take(self, state: State, player: int, told: str) -> State:
-        """Return the state after what may happen to a player, by its description.
+        """Return the state after an event of a player.
 
-        :raises LookupError: if it may not happen now.
+        :param told: the text of the message that arrives, or the name of another event.
+        :raises LookupError: if it cannot happen now.
         """
         for index, event in self.events(state):
             if self.table.honest[index] == player and self._order((index, event))[1] == told:
@@ -738,7 +757,7 @@ class Explorer:
         raise LookupError(f"not now: {told} at {player}")
 
     def after(self, state: State, index: int, number: int) -> State:
-        """Return the state in which one node's has changed."""
+        """Return the state of the world after the state of one node has changed."""
         nodes = (*state[:index], number, *state[index + 1 : -2])
         if not self.together:
             return (*nodes, 0, 0)
@@ -746,7 +765,7 @@ class Explorer:
         return (*nodes, self._in_time(nodes_now, state[-2]), self._standing(nodes_now, state[-1]))
 
     def _in_time(self, nodes_now: Sequence[Node], known: int) -> int:
-        """Return the messages that a connected node held while at most half of the base could have voted otherwise."""
+        """Return the messages, as bits, that a connected node had before most of the base could vote against them."""
         table = self.table
         for index in self.together:
             for number in bits(nodes_now[index].known & ~table.is_vote & ~table.by_liar & ~known):
@@ -770,8 +789,8 @@ class Explorer:
         return known
 
     def _standing(self, nodes_now: Sequence[Node], known: int) -> int:
-        """Return the tips after a liar's message that must stand: all connected hold it, one of them has signed after
-        it, and none has said anything that leads elsewhere."""
+        """Return the tips that must stand, as bits: all connected nodes have the liar's message before the tip, one of
+        them has signed after it, and none has signed on another branch."""
         table = self.table
         here = [nodes_now[index] for index in self.together]
         signed = [self._signed_after(node) for node in here]
@@ -789,13 +808,13 @@ class Explorer:
         return known
 
     def _signed(self, node: Node) -> set[bytes]:
-        """Return the tips after which a node has signed something: a vote, too, comes after the steps to its value."""
+        """Return the tips after which a node has signed. A vote counts as signed after the steps before its value."""
         votes = (self.table.votes[number] for number in node.said)
         named = {vote.value.tip for vote in votes if vote is not None and vote.value is not None}
         return named.union(self.table.messages[number].message.tip for number in node.said)
 
     def _signed_after(self, node: Node) -> set[bytes]:
-        """Return the tips that a node has said something for: of steps, and those to which its votes lead."""
+        """Return the tips that a node supports: those at which it has signed, and those to which its votes lead."""
         table, found = self.table, set()
         for number in node.said:
             vote = table.votes[number]
@@ -812,18 +831,19 @@ class Explorer:
                 found.add(table.tip_after(position, {signed.message.author: signed for signed in by_id.values()}))
         return found
 
-    # The claims
+    # Claims
 
     def violated(self, claim: str, state: State) -> str:
-        """Return in which way a state violates a claim; empty if it does not.
+        """Return how a state violates a claim; empty if it does not.
 
-        agree     All roots are on one history.
-        live      Each group of honest players that is a majority of every base and half of those in the game, hearing
-                  each other from now on and nobody else, comes to the end of the script, or is no quorum any more.
-        in time   Nobody is put out whose message a connected player held while at most half of the base could have
-                  voted against it.
-        stands    A step is not undone that all connected players hold, once one has signed after it and none said
-                  otherwise.
+        agree     The roots of all nodes are on one history.
+        live      Take any group of honest players that is a majority of every base and at least half of the players
+                  in the game. If they receive messages only from each other from now on, they reach the end of the
+                  script, or stop being a quorum.
+        in time   A player is not put out if a connected player had their message while at most half of the base could
+                  have voted against it.
+        stands    A step that all connected players have is not undone once one of them has signed after it, if none
+                  of them has signed anything on another branch.
         """
         table = self.table
         if claim == "live":
@@ -838,7 +858,7 @@ class Explorer:
             undone = (
                 (tip, root) for tip in tips for root in roots if not leads_to(tip, root) and not leads_to(root, tip)
             )
-            return next((f"undone although one had signed on it: {tip!r}, now {root!r}" for tip, root in undone), "")
+            return next((f"undone although it was signed after: {tip!r}, now {root!r}" for tip, root in undone), "")
         connected = {table.honest[index] for index in self.together}
         for root in roots:
             tip = root
@@ -853,9 +873,11 @@ class Explorer:
         return ""
 
     def settle(self, state: State, group: tuple[int, ...], chance: random.Random | None = None, lies: int = 0) -> int:
-        """Return after how many sweeps of all timers a group of nodes is at the end; -1 if it is stuck.
+        """Let a group of nodes hear only each other until they reach the end.
 
-        :param lies: how many more messages the liar shows meanwhile, to one of the group each.
+        Return how often all their timers must fire for that; -1 if the group is stuck.
+
+        :param lies: how many more messages the liar sends meanwhile, each to one node of the group.
         """
         key = tuple(state[index] for index in group), group
         known = self._settled.get(key)
@@ -873,13 +895,14 @@ class Explorer:
             for index in votes or [index for index in group if self.nodes[nodes[index]].can_nil]:
                 nodes[index] = self.move(nodes[index], "vote" if votes else "nil")
             nodes = self._exchange(nodes, group)
+
         self.sweeps = max(self.sweeps, found)
         if chance is None:
             self._settled[key] = found
         return found
 
     def _order(self, event: tuple[int, Event]) -> tuple[int, str]:
-        """Order events whatever the numbers of messages: a walk is the same in every explorer."""
+        """Return a sort key that does not depend on numbers of messages, which differ between explorers."""
         index, what = event
         return index, what if isinstance(what, str) else self.table.messages[what].id.decode()
 
@@ -895,7 +918,7 @@ class Explorer:
                 nodes[index] = self.move(nodes[index], number)
 
     def _exchange(self, nodes: list[int], group: Sequence[int]) -> list[int]:
-        """Return what becomes of the nodes when a group of them hear all from each other, and close what they would."""
+        """Return the nodes after a group of them have received all messages of each other, and sent all due CLOSEs."""
         while True:
             before, together = nodes.copy(), 0
             for index in group:
@@ -916,13 +939,13 @@ class Explorer:
             if nodes == before:
                 return nodes
 
-    # Ways through the world
+    # Exploration
 
     def explore(self, claims: Collection[str], limit: int = 10**9) -> tuple[int, int]:
-        """Visit every state; return how many there are, and how many transitions.
+        """Visit every state. Return the numbers of states and transitions.
 
-        :param claims: of :meth:`violated`.
-        :param limit: stop after so many states.
+        :param claims: the names of claims, see :meth:`violated`.
+        :param limit: stop after this many states.
         :raises ViolationError: if a claim does not hold.
         """
         parents: dict[State, tuple[State, int, Event] | None] = {self.start: None}
@@ -963,13 +986,13 @@ class Explorer:
         return f"{node.me} <- {got}; says {said}; {place}"
 
     def walk(self, chance: random.Random, length: int, claims: Collection[str], lies: int = 0) -> None:
-        """Take one way through the world, check every state, and at last that nothing is stuck.
+        """Take a random walk through the world. Check every state, and at the end that nothing is stuck.
 
-        How likely timers are, which links are slow and what the liar shows to whom is drawn anew for each walk: orders
-        in which a rule breaks are rare among those where everything is equally likely.
+        The probability of timers, the slow links, and the messages that the liar withholds are drawn for each walk,
+        because a wrong rule rarely breaks if all events are equally likely.
 
-        :param lies: how many more messages the liar shows while the others settle.
-        :raises ViolationError: if a claim does not hold on it.
+        :param lies: how many more messages the liar sends at the end, while the other players continue.
+        :raises ViolationError: if a claim does not hold.
         """
         table, state, told = self.table, self.start, []
         nodes = range(len(table.honest))
@@ -1011,14 +1034,14 @@ class Explorer:
                     raise ViolationError("live", problem)
                 for group in groups(table) if lies else ():
                     if self.settle(state, group, chance, lies) < 0:
-                        raise ViolationError("live", f"stuck while the liar goes on: {group}")
+                        raise ViolationError("live", f"stuck while the liar sends messages: {group}")
         except ViolationError as error:
             trace = [self._tell(before, self._moves.get((before, event), before), event) for before, event, _ in told]
             raise ViolationError(error.claim, str(error), trace) from error
 
 
 def groups(table: Table) -> list[tuple[int, ...]]:
-    """Return every set of honest nodes that must go on if they hear each other: all connected among them."""
+    """Return every set of honest nodes that can continue by itself. Each contains all connected nodes."""
     honest = range(len(table.honest))
     found = []
     for group in itertools.chain.from_iterable(

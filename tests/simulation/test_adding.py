@@ -1,4 +1,4 @@
-"""Runs of different seeds can be added up from what they printed."""
+"""The output of runs with different seeds can be added up."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -18,13 +18,13 @@ def each_seed_runs_once() -> Iterator[None]:
 
 
 def run(capsys: pytest.CaptureFixture[str], first: int, count: int) -> str:
-    """Return what a run of these seeds prints."""
+    """Return the output of a run of these seeds."""
     assert campaign(first, count, jobs=1) == 0
     return capsys.readouterr().out
 
 
 def counts(output: str) -> list[str]:
-    """Return the rows of the tables that only count."""
+    """Return the rows of all tables with a single column of numbers."""
     return [line for line in output.splitlines() if line.startswith("| ") and line.count("|") == 3]
 
 

@@ -1,4 +1,4 @@
-"""What a liar displaces in the memory of a node does not matter; what if a node kept less, is found."""
+"""A liar can make a node drop messages, but not any that matter. Tests find nodes that keep too few messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.tiers import thoroughly
 
 
 class Forgets(Ballot):
-    """Drops the votes of rounds before the last, though an own CLOSE or a late decision rests on them."""
+    """Drops votes of past rounds, although an own CLOSE or a late decision may depend on them."""
 
     def _forget(self) -> None:
         super()._forget()
@@ -24,7 +24,7 @@ class Forgets(Ballot):
 
 
 class TakesNoThirdVote(Ballot):
-    """Keeps two votes of a slot, whatever others have voted for."""
+    """Keeps two votes of each slot, even if other players have voted for the value of a third."""
 
     def _take_vote(self, vote: Vote, *, is_kept: bool) -> Outcome:
         known = self._votes.get((vote.round, vote.author, vote.is_close), ())

@@ -1,4 +1,4 @@
-"""Evenings over ledgers keep the promises of purses; and each bug that is planted is found by its own check."""
+"""All promises about purses hold in random evenings, and each planted bug is caught by its own check."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def own_matches_are_not_looked_at() -> AbstractContextManager[None]:
 
 @contextmanager
 def relations(wrong: Relation, taken_for: Relation) -> Iterator[None]:
-    """One relation is taken for another."""
+    """Mistake one relation between purses for another."""
     right = Purse.relation_of
 
     def relation_of(purse: Purse, shown: Purse, *stakes: Staked | None) -> Relation:
@@ -85,7 +85,7 @@ def heights_are_compared_alone() -> AbstractContextManager[None]:
 
 def stakes_are_forgotten() -> AbstractContextManager[None]:
     def bad(keeper: PurseKeeper, match: bytes, genesis: Genesis, stakes: Mapping[int, Signed]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     return replaced(PurseKeeper, PurseKeeper.note_stakes, bad)
 
@@ -136,6 +136,6 @@ BUGS = (
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.plant.__name__)
 def test_an_evening_finds_the_bug(bug: EveningBug, tmp_path: Path) -> None:
-    """Without it the same evening holds: see the first test."""
+    """The first test plays the same evenings without a bug."""
     with bug.plant(), pytest.raises(bug.caught_by):
         run(bug.seed, tmp_path / "with")

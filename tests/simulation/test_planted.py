@@ -1,4 +1,4 @@
-"""The simulator finds bugs: each of these was put there on purpose, and is found by the one check that it names."""
+"""The simulator catches every planted bug, by the check that the bug names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.simulation.replacing import NoTargetError, replaced
 from tests.tiers import thoroughly
 
 LOOKED_AT = 200
-""".ci/run looks at all seeds below this one, without a bug."""
+""".ci/run runs all seeds below this one, without planted bugs."""
 FIRST = {bug.check: name for name, bug in reversed([*PLANTED.items()])}.values()
 """The first bug for each check."""
 RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -30,12 +30,12 @@ RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 def test_a_planted_bug_is_caught(name: str) -> None:
     bug = PLANTED[name]
     assert bug.seed < WITHIN
-    assert catch(bug, bug.seed), f"no more at seed {bug.seed}; run python -m tests.simulation.planted {name!r}"
+    assert catch(bug, bug.seed), f"not at seed {bug.seed}; run python -m tests.simulation.planted {name!r}"
 
 
 @pytest.mark.parametrize("seed", sorted({bug.seed for bug in PLANTED.values() if bug.seed >= LOOKED_AT}))
 def test_nothing_is_caught_without_a_planted_bug(seed: int) -> None:
-    assert not run_seed(seed).failure, "the seed fails without the bug as well: it proves nothing about it"
+    assert not run_seed(seed).failure, "the seed fails even without a planted bug"
 
 
 @pytest.mark.slow
@@ -50,12 +50,12 @@ def test_the_page_on_reliability_names_seed_and_check_of_every_bug() -> None:
     assert rows == [as_row(name) for name in PLANTED]
 
 
-# What is no catch
+# What does not count as catching a bug
 
 
 @contextmanager
 def reads_what_is_gone(plant: Plant) -> Iterator[None]:
-    """As two of the planted bugs did: they were taken for caught."""
+    """A plant with an error: it reads an attribute that no longer exists."""
     handle = Match.handle
 
     def bad(match: Match, item: object, now: float) -> object:
@@ -99,7 +99,7 @@ def test_a_bug_that_never_ran_is_no_catch() -> None:
 def test_a_plant_whose_target_is_gone_fails() -> None:
     assert "parse_signed" not in vars(replica_module)
     with pytest.raises(NoTargetError), replaced(replica_module, parse_signed, parse_signed):
-        raise AssertionError("it was planted")
+        raise AssertionError("the target was replaced")
 
 
 def test_a_plant_is_taken_out_again_whatever_happens() -> None:

@@ -1,4 +1,4 @@
-"""Sequences of whole matches in the simulator, with every fault: no coin comes or goes but as it should."""
+"""Sequences of simulated matches, with all kinds of faults, change every purse by the right amounts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def play(seed: int) -> Evening:
 
 
 def a_stake_counts_as_noted_before_it_is_written() -> AbstractContextManager[None]:
-    """A process that dies there has noted it, as the one before it did."""
+    """After a crash that prevented the write, the restarted process does not write the stake either."""
     note = PurseKeeper.note_stakes
     begun: set[tuple[bytes, bytes]] = set()
 

@@ -1,4 +1,4 @@
-"""Nothing that depends on an unopened hand or share leaves its node (reliability.md, invariants)."""
+"""The bytes that a node sends do not depend on unopened hands and shares."""
 
 from dataclasses import replace
 from random import Random
@@ -29,12 +29,12 @@ def test_other_secrets_behind_the_same_commitments_do_not_show_before_they_are_o
 
 
 def test_a_secret_that_shows_is_found() -> None:
-    """A node that chooses between two ways to say the same by its dice is found out, though no byte is a die."""
+    """The planted leak: by its dice, a node chooses when it announces what it holds. No frame contains the dice."""
     compare_notes = Match._compare_notes
 
     def leaky(match: Match) -> float:
         if match.hand and tagged_hash("tell", bytes(match.hand))[0] % 2:
-            match.catch_up.changed(match._now - 1)  # tells what it holds earlier than it would
+            match.catch_up.changed(match._now - 1)  # announces its messages earlier than usual
         return compare_notes(match)
 
     def violated(seed: int) -> Check | None:

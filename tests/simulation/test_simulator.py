@@ -1,4 +1,4 @@
-"""The simulator itself: a seed reproduces, disks and links fail and heal, and every cheat does what its name says."""
+"""Tests of the simulator itself: seeds are reproducible, faults heal, and every cheat does what its name says."""
 
 from dataclasses import replace
 from itertools import islice
@@ -45,7 +45,7 @@ SOME_WITHOUT_PROOF = (
     "out of turn", "forged author", "forged history", "flood of future steps", "false HAVE", "withheld reveal",
     "stalling", "different votes", "breaks its CLOSE", "one key on two machines",
 )  # fmt: skip
-"""Misbehaviours that no message proves, one for each way to misbehave. A thorough run tries all of them."""
+"""Examples of misbehaviours that cannot be proven. A thorough run tries all of them."""
 
 
 def run(plan: Plan) -> Simulation:
@@ -80,17 +80,17 @@ def test_a_calm_world_ends_with_everybody_of_one_mind() -> None:
 )
 def test_a_cheat_acts_and_is_named_where_a_proof_is_possible(kind: str, often: int) -> None:
     made = MISBEHAVIOURS[kind]
-    # Somebody must have something to catch up with, for the cheats who lie about the past.
+    # Cheats who lie about the history need a node that catches up.
     faults = (Fault("crash", 60, 0, 1, 1.0, 0.0, "anywhere"),) if issubclass(made, BadHistory) else ()
     players = max(CALM.players, made.least)
     plan = replace(CALM, misbehaviour=kind, culprit=2, players=players, faults=faults, is_random=True, think=5.0)
-    if issubclass(made, BadVote):  # there must be somebody to vote on
+    if issubclass(made, BadVote):  # an absent player causes votes
         plan = replace(plan, players=5, faults=(Fault("power cut", 150, 0, 1, 60.0),))
     worlds = (run(replace(plan, seed=seed)) for seed in range(12))
     acted = list(islice((world for world in worlds if world.figures.misbehaviours[kind]), often))
     assert acted
     for world in acted:
-        if made is TwoResults:  # who is over before the second comes hears of it no more
+        if made is TwoResults:  # a player whose match has ended never receives the second RESULT
             assert world.checks.blamed <= {2}
         elif made.is_proven or made is OutOfTurn:
             assert world.checks.blamed == {2}
@@ -138,7 +138,7 @@ def test_one_thing_that_never_works_stops_nobody_else_for_ever(core: str) -> Non
 
 
 def test_without_the_last_player_in_the_game_a_match_stands_still_in_ever_longer_rounds() -> None:
-    """It is gone for good before it has signed the last LOCK, and the two others are out of the game."""
+    """The player left for good before signing the last LOCK, and the two others are out of the game."""
     world = run(draw(11_499))
     assert world.figures.suspended == 1
     rounds = [machine.match.replica.ballot.round for machine in world.honest() if machine.match is not None]
@@ -147,8 +147,8 @@ def test_without_the_last_player_in_the_game_a_match_stands_still_in_ever_longer
 
 @pytest.mark.parametrize(("seed", "after"), [(1, 280), (2, 300), (0, 250)])
 def test_a_world_stops_when_only_players_who_are_away_hold_what_backups_lost(seed: int, after: int) -> None:
-    """If it went on, a node of the first world would sign two MOVEs, and players of the others would come to two ends,
-    or to an end without the third."""
+    """If the worlds continued, a node of the first one would sign two MOVEs, and players of the others would end with
+    two histories, or without the third player."""
     away = Fault("power cut", after, 1, 0, 60.0)
     backups = (Fault("restored backup", after + 1, node, 1, 1.0, 0.5) for node in (0, 2))
     plan = replace(CALM, seed=seed, mode="faults", faults=(away, *backups), is_random=True)
@@ -160,7 +160,7 @@ def test_a_failure_is_made_smaller() -> None:
     plan = next(plan for plan in map(draw, range(1_000)) if len(plan.faults) == 4 and not plan.misbehaviour)
     with own_messages_are_not_stored(Plant()):
         assert shrink(plan).faults == ()
-    assert shrink(plan) == plan, "there is nothing to shrink where nothing fails"
+    assert shrink(plan) == plan, "a plan that does not fail was shrunk"
 
 
 def test_a_failure_says_how_to_see_it_again() -> None:

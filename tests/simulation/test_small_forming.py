@@ -1,4 +1,4 @@
-"""How matches are formed in small worlds of whole nodes where somebody lies, and mistakes that are found there."""
+"""The promises about forming a match hold in small worlds of whole nodes with liars, and mistakes are found there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_promises_of_forming_hold_in_many_small_worlds(tmp_path: Path, first: in
 
 
 def bound_twice() -> AbstractContextManager[object]:
-    """COMMIT is signed, and proposals are taken, whatever binds the node."""
+    """A node that is bound to a match accepts further proposals and signs their COMMITs."""
     return patch.multiple(
         Proposals,
         is_bound=property(lambda _: False),
@@ -42,17 +42,17 @@ def bound_twice() -> AbstractContextManager[object]:
 
 
 def silent_without_end() -> AbstractContextManager[object]:
-    """The host waits for the signature of a guest for as long as it takes."""
+    """The host waits for a guest's signature without a limit."""
     return patch.object(limits, "UNSIGNED", 1e9)
 
 
 def newcomers() -> AbstractContextManager[object]:
-    """The host seats others in the place of those who fail, and those again."""
+    """The host does not count failures of guests, and keeps seating new ones."""
     return patch.object(Attendance, "check", lambda *_: None)
 
 
 def kept_to_itself() -> AbstractContextManager[object]:
-    """A node that has given a match up shows nobody that it was formed."""
+    """A node that has given a match up does not tell others that it was formed."""
 
     def bad(self: Proposals, playing: PlayerSession) -> None:
         if not playing.is_given_up:
@@ -63,7 +63,7 @@ def kept_to_itself() -> AbstractContextManager[object]:
 
 
 def bound_for_ever() -> AbstractContextManager[object]:
-    """A guest waits for the match that binds it for as long as it takes."""
+    """A guest waits for the match that binds it without a limit."""
     return patch.object(limits, "BOUND", 1e9)
 
 

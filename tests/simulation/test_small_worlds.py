@@ -1,7 +1,7 @@
-"""The rule of SPEC.md, §6 in every state of small worlds, and on long walks through larger ones.
+"""The voting rule of SPEC.md, §6 holds in all states of small worlds, and on random walks through larger ones.
 
-Every line of the rule is left out once, too, or replaced by what looks as good: what never catches any proves nothing.
-Each of these mistakes names the claim that must turn out false.
+To test the tests, each line of the rule is once left out or replaced by a plausible mistake. Each mistake names the
+claim that must fail.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     },
     "two steps with a liar": {"script": "t0,j,L", "liar": 0, "connected": (1, 2), "lies": 3},
 }
-"""Worlds to be visited in every state, as far as that goes."""
+"""Worlds whose states are all visited, up to a limit."""
 
 WALKS: dict[str, dict[str, Any]] = {
     "witnesses, a RESIGN, crashes, a shrinking base": {
@@ -139,20 +139,23 @@ WALKS: dict[str, dict[str, Any]] = {
     "many rounds of those cut off": {"script": "j,L", "liar": 2, "crashes": {0: 1, 1: 1}, "rounds": 7},
     "many rounds of five cut off": {"live": (0, 1, 2, 3, 4), "script": "t0,j,L", "liar": 2, "rounds": 7},
 }
-"""Worlds with too many states."""
+"""Worlds with too many states to visit all of them."""
 
 
 def claims_of(world: dict[str, Any]) -> tuple[str, ...]:
-    """Return what is promised in a world. Players who come back here sign before they ask what they have lost, so
-    with crashes what all held need not stand: docs/threat-model.md, *One history*. With a liar, those who are cut off
-    from each other are promised only what the explorer checks in every world."""
+    """Return the claims that must hold in a world.
+
+    With a liar, players who are cut off from each other are promised only what the explorer always checks. With a liar
+    and crashes, *stands* and *in time* are not promised: restarted players in these worlds sign before they ask others
+    for lost messages (docs/threat-model.md, *One history*).
+    """
     if "liar" in world and "connected" not in world:
         return ()
     return LIAR if "liar" in world and "crashes" not in world else HONEST
 
 
 def tiers(few: int, many: int, most: int) -> list[Any]:
-    """Return how much of something the ordinary run does, and how much the longer ones."""
+    """Return three values of a parameter: for ordinary, thorough and slow test runs."""
     return [
         pytest.param(few, id="ordinary"),
         pytest.param(many, id="thorough", marks=pytest.mark.thorough),
@@ -177,7 +180,7 @@ def test_long_walks(name: str, walks: int) -> None:
         explorer.walk(chance, 150, claims_of(world), 3 if "liar" in world else 0)
 
 
-# Mistakes of the rule, by the line of SPEC.md that they leave out
+# Mistakes in the rule, in the order of the lines of SPEC.md that they break
 
 
 class LocksAfterVotes(Ballot):
@@ -197,7 +200,7 @@ class ResignsAfterVotes(Ballot):
 
 
 class HolesAtLocks(Ballot):
-    """Votes to go on without who has not signed a LOCK."""
+    """Votes to continue without players who have not signed a LOCK."""
 
     def wish(self, over: Collection[int]) -> VoteValue | None:
         value, position, held = super().wish(over), self.line[-1], self.held
@@ -219,7 +222,7 @@ class HolesAtLocks(Ballot):
 
 
 class NobodyLeads(Ballot):
-    """Votes for what it holds, whatever a polka says."""
+    """Votes for the messages that it has, even if there is a polka for another value."""
 
     @property
     def leading(self) -> Polka | None:
@@ -235,7 +238,7 @@ class FirstPolkaLeads(Ballot):
 
 
 class EveryPolkaLeads(Ballot):
-    """Follows polkas that stand on a proven cheat's vote."""
+    """Follows polkas that depend on a proven cheat's vote."""
 
     @property
     def leading(self) -> Polka | None:
@@ -243,14 +246,14 @@ class EveryPolkaLeads(Ballot):
 
 
 class OnlyCleanLead(Ballot):
-    """Follows no polka that is not clean, though somebody has closed it."""
+    """Follows only clean polkas, even if a player has closed another one."""
 
     def _is_closed(self, closes: Any, polka: Polka) -> bool:
         return False
 
 
 class ForgetsItsClose(Ballot):
-    """Keeps the votes of the last four rounds, and not those that its own CLOSE rests on."""
+    """Keeps only the votes of the last four rounds, even if its own CLOSE depends on older ones."""
 
     def _forget(self) -> None:
         super()._forget()
@@ -259,7 +262,7 @@ class ForgetsItsClose(Ballot):
 
 
 class RoundsOfItsOwn(Ballot):
-    """Leaves a round when it has closed it, whatever others have."""
+    """Leaves a round once it has closed it itself, without a majority of others."""
 
     def _derive(self) -> Any:
         known, closes = self._votes, [vote for vote in self.votes() if vote.is_close and vote.author == self.me]
@@ -272,7 +275,7 @@ class RoundsOfItsOwn(Ballot):
 
 
 class NeverNil(Ballot):
-    """Closes no round without a value."""
+    """Never closes a round with nil."""
 
     @property
     def nil_vote(self) -> Vote | None:
@@ -280,7 +283,7 @@ class NeverNil(Ballot):
 
 
 class ClosesAnyRound(Ballot):
-    """Closes the polka of an earlier round, and one of a round that it has closed with nil."""
+    """Closes polkas of earlier rounds, even if it has closed such a round with nil."""
 
     @property
     def close_vote(self) -> Vote | None:
@@ -292,7 +295,7 @@ class ClosesAnyRound(Ballot):
 
 
 class ClosesOnCheats(Ballot):
-    """Closes a polka that stands on a proven cheat's vote."""
+    """Closes a polka that depends on a proven cheat's vote."""
 
     def _derive(self) -> Any:
         count = super()._derive()
@@ -301,7 +304,7 @@ class ClosesOnCheats(Ballot):
 
 
 class BoundByItsLock(Ballot):
-    """Stays on the branch on which it has signed a LOCK."""
+    """Never leaves the branch on which it has signed a LOCK."""
 
     @property
     def line(self) -> list[Position]:
@@ -310,7 +313,7 @@ class BoundByItsLock(Ballot):
 
 
 class VotersStandStill(Ballot):
-    """Follows the history no more once it has voted."""
+    """Does not follow the history any further once it has voted."""
 
     @property
     def line(self) -> list[Position]:
@@ -319,7 +322,7 @@ class VotersStandStill(Ballot):
 
 
 class CheatsCloseNothing(Ballot):
-    """Takes back every step with a message of a proven cheat, whatever others have signed after it."""
+    """Reopens every step with a message of a proven cheat, even if others have signed after it."""
 
     @property
     def line(self) -> list[Position]:
@@ -333,7 +336,7 @@ class CheatsCloseNothing(Ballot):
 
 
 class CountsWhoRemains(Ballot):
-    """Takes a majority of those who remain for one of all."""
+    """Counts a majority of the players who remain instead of a majority of all."""
 
     def _is_clean(self, polka: Polka) -> bool:
         leaving = self._leaving(polka.value)
@@ -349,7 +352,7 @@ Elect = Callable[[Position, Collection[int], Iterable[int], Iterable[int]], tupl
 def of_those_who_remain(
     position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]
 ) -> tuple[int, ...]:
-    """Count a majority of those who have not left, and do not leave."""
+    """Ask for a majority of the players who remain, instead of a majority of all."""
     base = tuple(author for author in position.base if author not in (*position.left, *leaving))
     return elect(position._replace(base=base), (), set(voters).intersection(base), backers)
 
@@ -357,7 +360,7 @@ def of_those_who_remain(
 def more_than_half(
     position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]
 ) -> tuple[int, ...]:
-    """Do not ask for half of those who stay in the game."""
+    """Do not ask for half of the players who stay in the game."""
     counted = set(voters).intersection(position.base).difference(position.left)
     chosen = sorted(counted)[: position.majority]
     return tuple(chosen) if len(chosen) == position.majority and is_possible(position, leaving) else ()
@@ -366,27 +369,27 @@ def more_than_half(
 def half_in_the_round(
     position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]
 ) -> tuple[int, ...]:
-    """Count those who stay in the game in this round only."""
+    """Count the votes of players who stay in the game in a single round only."""
     return elect(position, leaving, voters, ())
 
 
 def two_of_several(
     position: Position, leaving: Collection[int], voters: Iterable[int], backers: Iterable[int]
 ) -> tuple[int, ...]:
-    """Ask for two who stay in the game, if there are so many."""
+    """Also ask for two players who stay in the game, if there are two."""
     stay = set(position.live).difference(leaving)
     is_enough = len(stay.intersection({*voters, *backers})) >= min(2, len(stay))
     return elect(position, leaving, voters, backers) if is_enough else ()
 
 
 class Planted(NamedTuple):
-    """A mistake, and a world in which it does harm."""
+    """A mistake, and a world that reveals it."""
 
     claim: str
-    """The one that must turn out to be false."""
+    """The claim that must fail."""
     world: dict[str, Any]
     seed: int | None = None
-    """Of the walk that shows it; None if the first states do."""
+    """The seed of a walk that reveals it; None if exploring the first states does."""
     rule: type[Ballot] = Ballot
     quorum: Elect | None = None
 
@@ -455,7 +458,10 @@ PLANTED = {
 
 
 def found(planted: Planted, seeds: Iterable[int], limit: int = 12_000) -> tuple[str, int]:
-    """Return the claim that a mistake violates, and the seed of the walk on which it did; empty if it does not show."""
+    """Return (claim, seed): the first claim that a mistake violates, and the seed of the walk that reveals it.
+
+    The claim is empty if none is violated. The seed is -1 if the world is explored instead of walked through.
+    """
     with ExitStack() as stack:
         if planted.quorum is not None:
             for module in (ballot_module, small_worlds):
@@ -485,7 +491,7 @@ def test_a_planted_mistake_is_the_first_to_show(mistake: str) -> None:
     assert found(planted, range(20_000)) == (planted.claim, planted.seed)
 
 
-# Mistakes that do harm in rare orders only: how it comes to it, event by event
+# Mistakes that only rare orders of events reveal. Each order is given event by event.
 
 PUTS_OUT = """
     1 0x@
@@ -509,7 +515,7 @@ PUTS_OUT = """
     3 1 CLOSE(0,  0x,1o,-,3o, -1)@
     3 0 CLOSE(0,  0x,1o,-,3o, -1)@
     """
-"""The message of 2 comes to 1 when only 0 and 1 have voted that it is absent, and 3 is not shown it."""
+"""Player 1 receives 2's message after only 0 and 1 have voted that 2 is absent, and player 3 never receives it."""
 
 COURSES: dict[str, tuple[str, dict[str, Any], str]] = {
     "nothing is shown first": ("in time", {**FOUR, "is_inventing": True, "is_impatient": True}, PUTS_OUT),
@@ -623,7 +629,7 @@ COURSES: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 def follow(explorer: Explorer, course: str) -> State:
-    """Return the state after all that a course tells. :raises LookupError: if something of it may not happen."""
+    """Return the state after a sequence of events. :raises LookupError: if one of them cannot happen."""
     state = explorer.start
     for line in course.strip().splitlines():
         player, told = line.strip().split(maxsplit=1)

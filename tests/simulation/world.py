@@ -1,8 +1,8 @@
-"""A world: N real :class:`protocol.match.match.Match` objects, links between them, disks under them, one seed over all.
+"""A simple world for tests: real :class:`protocol.match.match.Match` objects with links and disks, but without nodes.
 
-What happens next is drawn from the seed: which link delivers its next frame (each keeps its order), whose player
-moves. Nothing else is random, so a seed reproduces a run exactly. A crash loses everything but what was persisted
-before the last frame left that binds; a cut link loses what was under way.
+The seed decides which link delivers its next frame, and which player moves next. A seed therefore reproduces a run
+exactly. Each link keeps the order of its frames. A node writes to its disk before it sends a frame that binds; a crash
+loses what it has learned since. A cut link loses its frames in flight.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ E = TypeVar("E")
 
 TABLE = bytes(16)
 UNHURRIED = Patience(3600, 3600)
-"""Nobody is put out for silence in an hour."""
+"""For tests in which no player is voted out for being silent."""
 IDENTITIES: Final[dict[bytes, Identity]] = {}
-"""Of all players that were made, by their public keys."""
+"""All identities made so far, by public key."""
 STILL: Final = 60.0
-"""Seconds in which nobody says anything new: then the world stands still and its time does not go on."""
+"""A world ends when for this many seconds nodes have sent nothing but HAVEs, which announce what they hold."""
 
 
 def identity_of(seed: bytes, number: int) -> Identity:
-    """Return the identity of one player, drawn from ``seed``."""
+    """Return the identity of a player."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", seed, number)))
@@ -75,7 +75,7 @@ def join_record(
     head: Head | None = None,
     identity: Identity | None = None,
 ) -> JoinRecord:
-    """Return the join record of one player, all keys drawn from ``seed``."""
+    """Return the join record of a player."""
     identity = identity or identity_of(seed, number)
     IDENTITIES[identity.public] = identity
     key = MatchKey(match_seed(seed, number))
@@ -86,7 +86,7 @@ def join_record(
 
 
 def match_seed(seed: bytes, number: int) -> bytes:
-    """Return the match seed of one player."""
+    """Return the match seed of a player."""
     return tagged_hash("test-match-seed", seed, number)
 
 
@@ -97,9 +97,9 @@ def genesis(
     patience: Patience = UNHURRIED,
     sitting: Sequence[tuple[Identity, Head | None]] = (),
 ) -> tuple[Genesis, tuple[bytes, ...]]:
-    """Return a genesis and the match seeds by roster index.
+    """Return a genesis, and the match seeds by roster index.
 
-    :param sitting: who plays, each with the head of the purse that they bring, if they are not drawn from the seed.
+    :param sitting: the players and the heads of their purses; if empty, the players are drawn from ``seed``.
     """
     made = [join_record(seed, number, identity=who, head=head) for number, (who, head) in enumerate(sitting)]
     made = made or [join_record(seed, number) for number in range(players)]
@@ -113,12 +113,13 @@ def genesis(
 
 @dataclass
 class Machine:
-    """One node of the world: what runs, and what a crash leaves."""
+    """One node of the world."""
 
     match: Match
     player: Player
     disk: list[Signed] = field(default_factory=list)
     unwritten: list[Signed] = field(default_factory=list)
+    """Messages to be stored that a crash would lose."""
     choices: dict[int, str] = field(default_factory=dict)
     shown: list[NodeEvent] = field(default_factory=list)
     turn: YourTurn | None = None
@@ -130,7 +131,7 @@ class Machine:
 
 
 class World:
-    """See the module."""
+    """The nodes of one match."""
 
     def __init__(
         self,
@@ -142,10 +143,10 @@ class World:
         kinds: Mapping[int, type[Match]] | None = None,
         owners: Sequence[tuple[Identity, Head]] = (),
     ) -> None:
-        """Let ``players`` sit down.
+        """Start a match.
 
-        :param kinds: who runs another class than the real one.
-        :param owners: the players and the heads of their purses, if they bring any; they may stake what they like.
+        :param kinds: by roster index, the class of players that do not run the real one.
+        :param owners: the players and the heads of their purses, if they bring purses. They may bet any stake.
         """
         self.random = random.Random(seed)
         self.now = 0.0
@@ -153,7 +154,7 @@ class World:
         self.data = self.genesis.encoded()
         self.links: dict[tuple[int, int], deque[Frame]] = {}
         self.still_since = 0.0
-        """Since when nobody has said anything but what they hold."""
+        """Since when nodes have sent nothing but HAVEs."""
         self.delivered = 0
         self.machines = [
             Machine(
@@ -180,7 +181,7 @@ class World:
         self.feed(other, Linked(one))
 
     def cut(self, one: int, other: int) -> None:
-        """Take the link between two nodes down; what was under way is lost."""
+        """Take down the link between two nodes. Frames in flight are lost."""
         if (one, other) not in self.links:
             return
         del self.links[one, other], self.links[other, one]
@@ -189,7 +190,7 @@ class World:
                 self.feed(me, Unlinked(peer))
 
     def crash(self, me: int) -> None:
-        """Kill a node: its memory and everything not yet on its disk are gone."""
+        """Kill a node. Everything that is not on its disk is lost."""
         self.machines[me].is_up = False
         for other in range(len(self.machines)):
             if other != me:
@@ -211,7 +212,7 @@ class World:
     # Running
 
     def feed(self, me: int, item: MatchInput) -> None:
-        """Give one input to a node and carry out what it wants: store, then send, then show."""
+        """Give an input to a node, and carry out the effects: store, then send and show."""
         machine = self.machines[me]
         effects = machine.match.handle(item, self.now)
         for effect in effects:
@@ -253,14 +254,14 @@ class World:
                     machine.transcript = write_transcript(machine.match.history, machine.match.replica.proven.values())
 
     def send(self, me: int, other: int, frame: Frame) -> None:
-        """Put a frame on a link, if it is up."""
+        """Send a frame over a link, if it is up."""
         if (me, other) in self.links:
             self.links[me, other].append(frame)
             if not isinstance(frame, Have):
                 self.still_since = self.now
 
     def step(self) -> bool:
-        """Let one thing happen; tell whether there was anything left to happen."""
+        """Deliver a frame, make a move, or fire a timer. Return False if nothing is left to do."""
         busy = sorted(link for link, frames in self.links.items() if frames)
         thinking = [me for me, machine in enumerate(self.machines) if machine.is_up and machine.turn]
         if busy and (not thinking or self.random.random() < 0.9):
@@ -291,7 +292,7 @@ class World:
                 raise AssertionError(frame)
 
     def move(self, me: int) -> None:
-        """Let a node's player answer."""
+        """Let the player of a node move."""
         machine = self.machines[me]
         turn, machine.turn = machine.turn, None
         assert turn is not None
@@ -299,13 +300,13 @@ class World:
         self.feed(me, Conceded() if isinstance(move, Concede) else Played(move, turn.token))
 
     def first_turn(self) -> int:
-        """Let things happen until somebody is on turn, and return who."""
+        """Run until a player is on turn, and return the roster index."""
         while not any(machine.turn for machine in self.machines):
             assert self.step()
         return next(me for me, machine in enumerate(self.machines) if machine.turn)
 
     def call_nothing(self, cheat: int) -> Signed:
-        """Let the player on turn call a lie where there is no bid: sign that for all others, and return it."""
+        """Let the player on turn call a lie although there is no bid. Send the message to all others, and return it."""
         history = self.machines[cheat].match.history
         place = history.position
         message = Message(history.match, place.step, place.tip, cheat, Kind.MOVE, "liar")
@@ -316,11 +317,11 @@ class World:
         return forged
 
     def told(self, me: int, kind: type[E]) -> list[E]:
-        """Return what the owner of a node was told of one kind."""
+        """Return the events of one type that a node's owner was shown."""
         return [event for event in self.machines[me].shown if isinstance(event, kind)]
 
     def run(self, steps: int = 200_000) -> None:
-        """Let things happen until nothing is left, or fail after so many steps."""
+        """Run until nothing is left to do. Fail after ``steps`` steps."""
         for _ in range(steps):
             if not self.step():
                 return
@@ -328,7 +329,7 @@ class World:
 
 
 def played(ruleset: Ruleset, players: int, seed: int = 0) -> bytes:
-    """Return the transcript of a whole undisturbed match between house bots."""
+    """Return the transcript of a match between house bots without faults."""
     world = World(ruleset, players, seed)
     world.run()
     return world.machines[0].transcript
