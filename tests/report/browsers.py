@@ -1,4 +1,4 @@
-"""Real browsers without a window, each driven over a protocol of its own: Chromium by a pipe, Firefox by Marionette."""
+"""Drives real headless browsers: Chromium by the DevTools protocol over pipes, Firefox by Marionette."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 PATIENCE: Final = 120.0
-"""Seconds until a browser counts as stuck. Nothing takes as long, even beside other work."""
+"""Seconds after which a browser counts as stuck."""
 _HIGH: Final = 16
-"""File descriptors from here on are not in the way of 3 and 4, which Chromium uses."""
+"""The pipes get file descriptors from this number on, because Chromium uses 3 and 4."""
 _VERDICT: Final = """
     const done = () => document.documentElement.dataset.verdict && tell(performance.now());
     new MutationObserver(done).observe(document.documentElement, { attributes: true });
     done();
 """
-"""Calls ``tell`` with the milliseconds since the page was asked for, once the page has judged its transcript."""
+"""JavaScript that waits for the verdict of a page, and then calls ``tell`` with the milliseconds since navigation."""
 
 
 class Browser(ABC):
     """A browser with one page."""
 
     programs: tuple[str, ...]
-    """What it may be called."""
+    """The possible names of its executable."""
 
     def __init__(self, program: str) -> None:
         self._open = ExitStack()
@@ -53,7 +53,7 @@ class Browser(ABC):
 
     @classmethod
     def program(cls) -> str | None:
-        """Return where the browser is on this machine; None if it is not here."""
+        """Return the path of the browser's executable; None if it is not installed."""
         return next(filter(None, map(shutil.which, cls.programs)), None)
 
     def _end(self) -> None:
@@ -76,25 +76,25 @@ class Browser(ABC):
 
     @abstractmethod
     def value(self, code: str) -> Any:
-        """Run JavaScript in the page that calls ``tell`` with a value, now or later, and return that value."""
+        """Run JavaScript in the page until it calls ``tell`` with a value, and return that value."""
 
     @abstractmethod
     def picture(self) -> bytes:
-        """Return what the page looks like, as PNG."""
+        """Return a screenshot as PNG."""
 
     def dom(self) -> str:
-        """Return the page as it is now, as HTML."""
+        """Return the page's current HTML."""
         return str(self.value("tell(document.documentElement.outerHTML)"))
 
     def judged(self, page: Path) -> tuple[str, float]:
-        """Open a report, wait until it has verified itself; return its verdict, and after how many seconds it came."""
+        """Open a report and wait until it has verified itself. Return (verdict, seconds since navigation)."""
         self.show(page)
         milliseconds = float(self.value(_VERDICT))
         return str(self.value("tell(document.documentElement.dataset.verdict)")), milliseconds / 1000
 
 
 class Chromium(Browser):
-    """Speaks the DevTools protocol: JSON that ends with a zero byte, on two pipes."""
+    """Driven by the DevTools protocol: JSON messages on two pipes, each followed by a zero byte."""
 
     programs = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -130,7 +130,6 @@ class Chromium(Browser):
         self.call("Page.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Call a method of the DevTools protocol, and return its result."""
         self._number += 1
         session = {"sessionId": self._session} if self._session else {}
         message = json.dumps({"id": self._number, "method": method, "params": parameters, **session})
@@ -168,7 +167,7 @@ class Chromium(Browser):
 
 
 class Firefox(Browser):
-    """Speaks Marionette: JSON with its length in front, on a TCP port of this machine."""
+    """Driven by Marionette: JSON messages on a local TCP port, each after its length."""
 
     programs = ("firefox-esr", "firefox")
 
@@ -187,7 +186,7 @@ class Firefox(Browser):
         self._socket = self._open.enter_context(self._dialled())
         self._stream = self._open.enter_context(self._socket.makefile("rb"))
         self._number = 0
-        self._heard()  # who it is
+        self._heard()  # Firefox introduces itself
         self.call("WebDriver:NewSession")
         self.call("WebDriver:SetTimeouts", script=int(PATIENCE * 1000))
 
@@ -209,7 +208,6 @@ class Firefox(Browser):
         return json.loads(self._stream.read(int(length)))
 
     def call(self, command: str, **parameters: Any) -> Any:
-        """Call a command of Marionette, and return its result."""
         self._number += 1
         message = json.dumps([0, self._number, command, parameters]).encode()
         self._socket.sendall(b"%d:%s" % (len(message), message))

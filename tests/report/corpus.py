@@ -1,8 +1,8 @@
-"""Transcripts to hold the two verifiers against each other: fair ones, ended early, voted on, and changed in every way.
+"""Transcripts for comparing the two verifiers: fair, unfinished and altered matches of all kinds.
 
     python -m tests.report.corpus FOLDER [--count 10000] [--seed 1]
 
-writes so many files, each with a name that says what it is.
+writes this many files, each with a descriptive name.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from tests.simulation.world import Machine, World, identity_of, played
 VECTORS = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("*.p2pdice"))
 PATIENCE = Patience(30, 15)
 FEW_PLACES = 3
-"""Places of one match where every change is made."""
+"""The number of places in a match at which every kind of change is made."""
 MATCHES_LEFT = 3
-"""Matches that somebody leaves, for each one that nobody leaves."""
+"""The number of matches that a player leaves, for each match that no player leaves."""
 
 
 class Sample(NamedTuple):
-    """One file."""
+    """A file and its description."""
 
     label: str
     data: bytes
 
 
 def samples(seed: int) -> Iterator[Sample]:
-    """Yield files without end: first the vectors and a fair match of every preset and size, then all the rest."""
+    """Yield endlessly: first the vectors and a fair match of every preset and size, then :func:`mixed` files."""
     yield from (Sample(f"vector {path.stem}", path.read_bytes()) for path in VECTORS)
     for (name, ruleset), players in product(PRESETS.items(), range(2, 11)):
         yield Sample(f"fair {name} {players}", played(ruleset, players, seed))
@@ -56,7 +56,7 @@ def samples(seed: int) -> Iterator[Sample]:
 
 
 def mixed(seed: int) -> Iterator[Sample]:
-    """Yield files without end: fair ones, matches that somebody left, and changed ones."""
+    """Yield endlessly: fair matches, matches that a player left, and changed ones."""
     for number in count(seed):
         rng = random.Random(number)
         for name, ruleset in PRESETS.items():
@@ -71,19 +71,20 @@ def mixed(seed: int) -> Iterator[Sample]:
 
 
 def _voted(ruleset: Ruleset, rng: random.Random) -> FairMatch:
-    """Return a match in which one of three players was voted out. Of two who are left nobody can be: it has no end."""
+    """Return a match in which one of three players was voted out. A match that was left by a second one has no end, and
+    is drawn again."""
     while True:
         with suppress(MalformedTranscriptError):
             return play(ruleset, 3, rng.randrange(2**32), leaves_after=rng.randrange(40, 200))
 
 
 def _with_witnesses(ruleset: Ruleset, rng: random.Random) -> FairMatch:
-    """Return a match of four, in which those who go out first sign for long."""
+    """Return a match of four, in which players who are out sign as witnesses for a long time."""
     return play(ruleset, 4, rng.randrange(2**32), leaves_after=rng.choice((None, rng.randrange(150, 500))))
 
 
 def _with_purses(rng: random.Random) -> FairMatch:
-    """Return a match in which players stake coins out of their purses."""
+    """Return a match in which players stake coins from their purses."""
     rules = _short(rng.choice([rules.with_options({"stakes": "yes"}) for rules in PRESETS.values()]))
     people = [identity_of(rng.randbytes(4), 0) for _ in range(rng.choice((2, 3)))]
     return play(
@@ -92,7 +93,7 @@ def _with_purses(rng: random.Random) -> FairMatch:
 
 
 def _one_of_each(given: Iterable[Sample], rng: random.Random) -> Iterator[Sample]:
-    """Yield one sample of each label: some kinds of changes have hundreds, which are alike, and others one."""
+    """Yield one random sample of each label, because some kinds of changes have hundreds of similar samples."""
     by_label: dict[str, list[Sample]] = {}
     for each in given:
         by_label.setdefault(each.label, []).append(each)
@@ -100,14 +101,14 @@ def _one_of_each(given: Iterable[Sample], rng: random.Random) -> Iterator[Sample
 
 
 def _short(ruleset: Ruleset) -> Ruleset:
-    """Return the same rules with few dice, where they leave that open: short matches have as many kinds of records."""
+    """Return the rules with two dice, if the number is an option. Short matches have all kinds of messages, too."""
     if ruleset.motes:
         return ruleset
     return ruleset.with_options({"dice": "2"})
 
 
 def _left(name: str, ruleset: Ruleset, rng: random.Random) -> Iterator[Sample]:
-    """Yield matches in which one player falls silent, and others give up, each at some time."""
+    """Yield matches in which one or two players fall silent or resign at random times."""
     players = rng.randint(2, 6)
     world = World(ruleset, players, rng.randrange(2**32), patience=PATIENCE)
     what = rng.choice(("silent", "resigned", "both"))
@@ -129,12 +130,12 @@ def _left(name: str, ruleset: Ruleset, rng: random.Random) -> Iterator[Sample]:
 
 
 def _written(machine: Machine) -> bytes:
-    """Return the transcript of a match as a player has it now."""
+    """Return a player's transcript of a match, finished or not."""
     return machine.transcript or write_transcript(machine.match.history, machine.match.replica.proven.values())
 
 
 def changes(name: str, played: FairMatch, rng: random.Random) -> Iterator[Sample]:
-    """Yield every change of a match at some places of it."""
+    """Yield all kinds of changes to a match, at :data:`FEW_PLACES` random places."""
     header = encode((TRANSCRIPT_TAG, played.genesis.encoded()))
     end = len(played.messages)
     for place in rng.sample(range(end), FEW_PLACES):

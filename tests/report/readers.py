@@ -1,6 +1,6 @@
-"""The two readers of everything in a file: those of this program, and those of the page's verifier, in JavaScript.
+"""Gives the same bytes to the readers of this program and to those of the report page, which are in JavaScript.
 
-Both are given the same bytes. Each refuses them, or says what it has read.
+Both read every structure in a transcript. The answer is what a reader has read, or that it refuses the bytes.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ from protocol.wire.names import check_written, ruleset_label
 
 SCRIPT: Final = Path(__file__).with_name("readers.js")
 AT_ONCE: Final = 500
-"""Inputs of one question."""
+"""The number of inputs per request."""
 
 Answer = list[Any] | dict[str, str] | None
-"""What was read, as :func:`spelled` tells it; None for what is refused; ``fault`` if the reader broke down."""
+"""The values that were read, in the form of :func:`spelled`; None if the input was refused; a dictionary with ``fault``
+if the reader raised an unexpected error."""
 Ask = Callable[[str, Sequence[bytes]], list[Answer]]
-"""Let a reader read inputs; its name comes first."""
+"""Called with the name of a reader and its inputs; returns an answer for each input."""
 
 
 @cache
 def node() -> str:
-    """Return the program that runs the page's verifier here, or skip the test."""
+    """Return the path of Node, which runs the page's verifier. Skip the test if it is not installed."""
     found = shutil.which("node")
     if found is None:
-        pytest.skip("Node is not here")
+        pytest.skip("Node is not installed")
     version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.lstrip("v").partition(".")[0]) < 20:
         pytest.skip(f"Node {version.strip()} has no Ed25519; 20 or later is needed")
@@ -51,9 +52,9 @@ def node() -> str:
 
 @contextmanager
 def page(*planted: str) -> Iterator[Ask]:
-    """Start a process with the readers of the page, which lives until the end of the block.
+    """Run the readers of the page in a process, until the end of the ``with`` block.
 
-    :param planted: a text that occurs once in the verifier, and what stands there instead.
+    :param planted: a text that occurs once in the verifier, and a text to replace it by.
     """
     command = [node(), str(SCRIPT), *planted]
     with subprocess.Popen(
@@ -78,7 +79,7 @@ def page(*planted: str) -> Iterator[Ask]:
 
 
 def program() -> Ask:
-    """Return what lets the readers of this program answer."""
+    """Return the readers of this program."""
     readers = _Readers()
 
     def ask(reader: str, inputs: Sequence[bytes]) -> list[Answer]:
@@ -96,7 +97,7 @@ def _answer(read: Callable[[bytes], Any], data: bytes) -> Answer:
 
 
 def spelled(value: Any) -> Any:
-    """Return a value of any canonical type as JSON has it: integers as i5, byte strings as x05, texts as t5."""
+    """Return a value for JSON: integers become ``i5``, byte strings ``x05``, texts ``t5``, and arrays lists."""
     if isinstance(value, tuple | list):
         return [*map(spelled, value)]
     if isinstance(value, bytes):
@@ -107,11 +108,11 @@ def spelled(value: Any) -> Any:
 
 
 class Refused(ValueError):
-    """The reader takes no such bytes."""
+    """The reader refuses the bytes."""
 
 
 class _Readers:
-    """The readers of this program, under the names that ``readers.js`` has for those of the page."""
+    """The readers of this program, under the names that ``readers.js`` uses for the readers of the page."""
 
     def __init__(self) -> None:
         self._positions: list[Position] = []
@@ -125,7 +126,7 @@ class _Readers:
 
     def contradiction(self, data: bytes) -> Any:
         first, second = (parse_signed(cast("bytes", each), bytes(64)) for each in cast("Any", decode(data)))
-        if first.message.match != second.message.match:  # so no file has both
+        if first.message.match != second.message.match:  # no file can contain both
             _refuse()
         return (bool(contradiction(first, second)),)
 

@@ -1,7 +1,7 @@
-"""All structures that both readers read, each with inputs that get far, a way to change them, and a fault to be found.
+"""All structures that both readers read. Each has example inputs, a way to change them, and a planted fault.
 
-Inputs come from whole matches of the real program, and from bounds that hardly any match reaches, such as a nickname of
-21 characters or a key of small order.
+Inputs come from whole matches of the real program. Others are at limits that real matches hardly ever reach, such as a
+nickname of 21 characters or a key of small order.
 """
 
 from __future__ import annotations
@@ -44,39 +44,39 @@ SEED: Final = b"structures"
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Something that both readers read."""
+    """A structure that both readers read."""
 
     name: str
     reader: str
-    """What reads it: a name in ``readers.js`` and in :mod:`tests.report.readers`."""
+    """The name of its reader in ``readers.js`` and in :mod:`tests.report.readers`."""
     examples: Callable[[], Sequence[bytes]]
     change: Callable[[Random, bytes], bytes]
-    """Change an input in a way that keeps most of its structure."""
+    """Changes an input, but keeps most of its structure."""
     planted: tuple[str, str]
-    """A text of the page's verifier, and what stands there if it has a fault in what it reads here."""
+    """A text of the page's verifier, and a text with a fault to replace it by, which tests must find."""
     answers: frozenset[str] = frozenset({"read", "refused"})
-    """The :func:`sort` of answers that there must be among those to some hundred inputs."""
+    """The sorts of answers, see :func:`sort`, that some hundred inputs must get."""
     positions: Callable[[], Sequence[bytes]] = tuple
-    """Beginnings of matches, to which the inputs refer by number."""
+    """Beginnings of matches. Inputs refer to these by number."""
 
 
 def sort(reader: str, answer: Answer) -> str:
-    """Return what an answer says in a word: the verdict on a file, whether two messages contradict each other, or
-    whether anything was read."""
+    """Return the sort of an answer: the verdict on a file; whether two messages contradict each other; otherwise
+    ``read``, ``refused`` or ``fault``."""
     if not isinstance(answer, list):
         return "refused" if answer is None else "fault"
     return str(answer[0]).removeprefix("t") if reader in ("file", "contradiction") else "read"
 
 
 def inputs(structure: Structure, count: int, seed: int) -> list[bytes]:
-    """Return all examples, and different changed ones up to ``count`` in all, or 300 if the examples are that many."""
+    """Return all examples and at least 100 different changed ones; ``count`` inputs in all if that is more."""
     rng = Random(seed)
     examples = structure.examples()
     found = dict.fromkeys(examples)
     count = max(count, len(found) + 100)
     while len(found) < count:
         data = rng.choice(examples)
-        with suppress(NotCanonicalError):  # an array that became too deep has no encoding
+        with suppress(NotCanonicalError):  # a too deeply nested array has no encoding
             for _ in range(rng.choice((1, 1, 2, 3))):
                 data = structure.change(rng, data)
         found[data] = None
@@ -84,7 +84,7 @@ def inputs(structure: Structure, count: int, seed: int) -> list[bytes]:
 
 
 def differences(structure: Structure, given: Sequence[bytes], *readers: Ask) -> tuple[list[Any], set[str]]:
-    """Return the inputs that two readers read differently, with both answers, and the sorts of the answers."""
+    """Return (input, answer, answer) of each input that two readers read differently, and the sorts of all answers."""
     one, other = (ask("position", structure.positions()) for ask in readers)
     assert one == other
     one, other = (ask(structure.reader, given) for ask in readers)
@@ -93,7 +93,7 @@ def differences(structure: Structure, given: Sequence[bytes], *readers: Ask) -> 
 
 
 def _mutated_text(rng: Random, data: bytes) -> bytes:
-    """Return a text with one change, which is a text again."""
+    """Return a text with one change."""
     value = mutate_value(rng, data.decode())
     return value.encode() if isinstance(value, str) else data[:-1].decode(errors="ignore").encode()
 
@@ -103,7 +103,7 @@ def _mutated_text(rng: Random, data: bytes) -> bytes:
 
 @cache
 def encodings() -> tuple[bytes, ...]:
-    """Return encodings of values at the bounds of each size, many with a byte changed, and those of another project."""
+    """Return encodings of values at the limits of each size, many with a changed byte, and vectors of msgpack."""
     suite = third_party("msgpack-test-suite.json")
     foreign = (
         bytes.fromhex(text.replace("-", "")) for cases in suite.values() for case in cases for text in case["msgpack"]
@@ -125,7 +125,7 @@ def _spelled_loosely(rng: Random) -> Iterator[bytes]:
     yield from map(encode, simple)
     yield b"\xdc\x04\x01" + bytes(1025)
     for number in (*numbers[:-2], 2**64 - 1):
-        for power in range(4):  # in every width that holds it, the shortest and the others
+        for power in range(4):  # in every width that can hold it
             size = 1 << power
             if number >> 8 * size == 0:
                 yield bytes([0xCC + power]) + number.to_bytes(size, "big")
@@ -147,7 +147,7 @@ def _spelled_loosely(rng: Random) -> Iterator[bytes]:
 
 
 def _change_encoding(rng: Random, data: bytes) -> bytes:
-    """Change a value, but seldom a long one: it takes long, and is read like a short one."""
+    """Change a value. Long ones are usually cut first, because they take long to read."""
     return mutate(rng, data if len(data) < 500 or not rng.randrange(20) else data[: rng.randrange(40)])
 
 
@@ -205,7 +205,7 @@ def rulesets() -> tuple[bytes, ...]:
 
 
 def _change_ruleset(rng: Random, data: bytes) -> bytes:
-    """Give an option another value; seldom leave one out, repeat one or change anything else."""
+    """Usually change the value of an option. Sometimes leave one out, repeat one, or change anything else."""
     match rng.randrange(8), decode(data) if _is_canonical(data) else None:
         case chance, (*options,) if (
             chance and options and all(type(each) is tuple and len(each) == 2 for each in options)
@@ -234,11 +234,11 @@ def _is_canonical(data: bytes) -> bool:
 def keys() -> tuple[bytes, ...]:
     rng = Random(5)
     found = [*SMALL_ORDER]
-    found += [(FIELD + more).to_bytes(32, "little") for more in range(19)]  # 2 to 18 would be read as other points
+    found += [(FIELD + more).to_bytes(32, "little") for more in range(19)]  # 2 to 18 would be read as valid points
     for number in range(20):
         key = MatchKey(bytes([number])).public
         y, sign = int.from_bytes(key, "little") & 2**255 - 1, key[31] & 0x80
-        mixed = bytearray((FIELD - y).to_bytes(32, "little"))  # moved by the point of order 2
+        mixed = bytearray((FIELD - y).to_bytes(32, "little"))  # plus the point of order 2
         mixed[31] |= sign ^ 0x80
         found += [key, bytes(mixed)]
     return tuple(dict.fromkeys((*found, *(rng.randbytes(32) for _ in range(40)))))
@@ -250,9 +250,9 @@ def _change_key(rng: Random, data: bytes) -> bytes:
 
 
 def weak_signature(seed: bytes, data: bytes) -> bytes:
-    """Return a signature that only the rule about R refuses: R is the neutral element, and the equation holds.
+    """Return a signature that only the rule about R refuses: R is the neutral element, but the equation holds.
 
-    :param seed: of a :class:`MatchKey`.
+    :param seed: the seed of a :class:`MatchKey`.
     """
     secret = tagged_hash("match-key", seed)
     neutral = (1).to_bytes(32, "little")
@@ -262,13 +262,13 @@ def weak_signature(seed: bytes, data: bytes) -> bytes:
 
 
 def raised_signature(signature: bytes) -> bytes:
-    """Return a signature with its s made greater by the order of the group."""
+    """Return a signature whose s is increased by the order of the group."""
     return signature[:32] + (int.from_bytes(signature[32:], "little") + ORDER).to_bytes(32, "little")
 
 
 @cache
 def signatures() -> tuple[bytes, ...]:
-    """Return triples of key, signature and signed bytes, also those of other projects."""
+    """Return encoded (key, signature, signed bytes), including the vectors of other projects."""
     triples: list[tuple[bytes, bytes, bytes]] = []
     for group in third_party("wycheproof-ed25519.json")["testGroups"]:
         key = bytes.fromhex(group["publicKey"]["pk"])
@@ -289,7 +289,7 @@ def signatures() -> tuple[bytes, ...]:
 
 
 def _change_signature(rng: Random, data: bytes) -> bytes:
-    """Change a bit of what is signed or of the signature; or sign other bytes rightly, or weakly."""
+    """Change a bit of the signature or of the signed bytes, or sign other bytes, correctly or not."""
     key, signature, signed = cast("tuple[bytes, bytes, bytes]", decode(data))
     match rng.randrange(4):
         case 0:
@@ -308,9 +308,9 @@ def _change_signature(rng: Random, data: bytes) -> bytes:
 
 
 def record(number: int, *, match_signer: int | None = None, **changes: Any) -> tuple[bytes, bytes, bytes]:
-    """Return the wire form of a join record with some fields changed, rightly signed.
+    """Return the wire form of a join record with some fields changed, and valid signatures.
 
-    :param match_signer: whose match key signs, if another's.
+    :param match_signer: the number of a player whose match key signs instead.
     """
     join = join_record(SEED, number).join
     data = join._replace(**changes).encoded()
@@ -319,11 +319,11 @@ def record(number: int, *, match_signer: int | None = None, **changes: Any) -> t
 
 
 FITS_NEUTRAL_KEY: Final = b"\x58" + b"\x66" * 31 + (1).to_bytes(32, "little")
-"""A signature that fits every message, if the key is the neutral element: R is the base point, and s is 1."""
+"""A signature that is valid for every message if the key is the neutral element: R is the base point, and s is 1."""
 
 
 def _with_weak_key(number: int, field: str, key: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return a record with a key of small order and a signature that fits it."""
+    """Return a record with a key of small order, and a signature that satisfies the equation for this key."""
     fields: dict[str, Any] = {field: key}
     data, identity, match = record(number, **fields)
     return (data, FITS_NEUTRAL_KEY, match) if field == "identity" else (data, identity, FITS_NEUTRAL_KEY)
@@ -338,7 +338,7 @@ def beginning(
     rules: Value = PRESETS["classic"].options(),  # noqa: B008
     patience: Value = (60, 15),
 ) -> bytes:
-    """Return a genesis with these join records, in the right order."""
+    """Return a genesis with these join records, sorted."""
     ordered = sorted(records, key=lambda each: cast("Any", decode(each[0]))[2])
     return encode((GENESIS_TAG, table, rules, patience, tuple(ordered)))
 
@@ -349,7 +349,7 @@ def geneses() -> tuple[bytes, ...]:
 
 
 def _geneses() -> Iterator[bytes]:
-    """Yield beginnings of a match, most with one thing that is at a bound or beyond it."""
+    """Yield geneses. Most have one value at a limit or beyond it."""
     first, second = record(0), record(1)
     yield beginning(first, second)
     yield beginning(*map(record, range(10)))
@@ -390,7 +390,7 @@ def joins() -> tuple[bytes, ...]:
 
 
 def _joins() -> Iterator[bytes]:
-    """Yield beginnings of a match with one join record in which something is at a bound or beyond it."""
+    """Yield geneses with one join record that has a value at a limit or beyond it."""
     second, address = record(1), ("192.0.2.1", 7000)
     other = join_record(SEED, 1).join
     changed: tuple[dict[str, Any], ...] = (
@@ -427,7 +427,7 @@ def _is_key(data: bytes) -> bool:
 
 @cache
 def purses() -> tuple[bytes, ...]:
-    """Return beginnings of a match with purses, one of them at a bound or beyond it."""
+    """Return geneses with purses. One purse has a value at a limit or beyond it."""
     usual = Head(1, 16, b"\1" * 32, 1000, 3)
     changed: list[dict[str, Any]] = [
         *({"era": era} for era in (0, 2**32 - 1, 2**32, -1)),
@@ -448,7 +448,7 @@ def purses() -> tuple[bytes, ...]:
 
 
 def _parts(data: bytes, count: int) -> Any:
-    """Return the parts of an encoded array; None if the bytes are no such array or have fewer."""
+    """Return the elements of an encoded array; None if the bytes are not an array of at least ``count`` elements."""
     value = decode(data) if _is_canonical(data) else None
     return value if type(value) is tuple and len(value) >= count else None
 
@@ -458,7 +458,7 @@ def _change_part(rng: Random, parts: tuple[Value, ...], place: int) -> bytes:
 
 
 def _change_genesis(rng: Random, data: bytes) -> bytes:
-    """Change anything but a join record."""
+    """Change a genesis, but usually not its join records."""
     parts = _parts(data, 5)
     if parts is None or not rng.randrange(8):
         return mutate(rng, data)
@@ -469,7 +469,10 @@ def _change_genesis(rng: Random, data: bytes) -> bytes:
 
 
 def _change_record(rng: Random, data: bytes, part: int | None = None) -> bytes:
-    """Change a part of what one of the players has signed, and sign it again; without ``part`` any but the purse."""
+    """Change a join record in a genesis, and sign it again.
+
+    :param part: the field to change; by default a random one.
+    """
     parts = _parts(data, 5)
     roster = parts[4] if parts is not None else None
     if type(roster) is not tuple or not roster:
@@ -488,7 +491,7 @@ def _is_record(value: Value) -> bool:
 
 
 def _signed_record(data: bytes, identity: bytes, match: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return a record signed by the keys that it names, if they are known; else by others."""
+    """Return a record signed by the keys that it contains, or by other keys if those are unknown."""
     return (
         data,
         _identity_keys().get(identity, _identity_keys()[b""]).sign(data),
@@ -519,7 +522,7 @@ _CARRIED: Final = [
     bytes(64),
     bytes(66),
 ]
-"""Signatures of witnesses, the first five in the right form."""
+"""Signatures of witnesses, as carried in messages. The first five are well-formed."""
 _NUMBERS: Final = (-1, 0, 2**32 - 1, 2**32)
 _ENTRIES: Final[tuple[Value, ...]] = (
     (),
@@ -539,7 +542,7 @@ _VALUES: Final[tuple[Value, ...]] = (
     *((7, tip, (b"",)) for tip in (b"", HASH[1:], 7)),
     *((), (7,), (7, HASH), (7, HASH, (b"",), 0), b"", HASH),
 )
-"""What votes may be for, or may not."""
+"""Values of votes, well-formed or not."""
 BODIES: Final[tuple[Value, ...]] = (
     *(bytes(size) for size in (0, 31, 32, 33)),
     *(HASH + carried for carried in _CARRIED),
@@ -559,12 +562,12 @@ BODIES: Final[tuple[Value, ...]] = (
     *((number, value) for number in _NUMBERS for value in (_VALUES[1], ())),
     *((number, _VALUES[1], newest) for number in (0, 1, *_NUMBERS[2:]) for newest in (-2, -1, 0, 1, 2**32 - 1)),
 )
-"""Of all kinds, most at a bound or beyond it."""
+"""Bodies of all kinds of messages, most of them with a size or number at a limit or beyond it."""
 
 
 @cache
 def messages(kind: Kind) -> tuple[bytes, ...]:
-    """Return messages of a kind with all sorts of bodies, and some with other parts at their bounds."""
+    """Return messages of one kind with all sorts of bodies, and some with other fields at their limits."""
     usual = Message(MATCH, 7, HASH, 1, kind, next(body for body in BODIES if _fits(kind, body)))
     others = [usual._replace(step=step) for step in (-1, 0, 2**32 - 1, 2**32)]
     others += [usual._replace(author=author) for author in (-1, 0, 255, 256)]
@@ -584,7 +587,7 @@ def _fits(kind: Kind, body: Value) -> bool:
 
 
 def _change_message(rng: Random, data: bytes) -> bytes:
-    """Mostly change the body: that differs from kind to kind."""
+    """Change a field, usually the body, because its form depends on the kind."""
     parts = _parts(data, 7)
     if parts is None or not rng.randrange(8):
         return mutate(rng, data)
@@ -593,7 +596,7 @@ def _change_message(rng: Random, data: bytes) -> bytes:
 
 @cache
 def pairs() -> tuple[bytes, ...]:
-    """Return pairs of messages, most of one author for one step: also votes of all rounds beside each other."""
+    """Return pairs of messages, mostly by one author for one step, including pairs of votes in different rounds."""
     values: tuple[Value, ...] = ((7, HASH, (b"",)), (7, HASH, HASH))
     bodies: list[tuple[Kind, Value]] = [(Kind.CLOSE, (number, each)) for number in range(4) for each in (*values, ())]
     bodies += [
@@ -612,7 +615,7 @@ def pairs() -> tuple[bytes, ...]:
 
 
 def _change_pair(rng: Random, data: bytes) -> bytes:
-    """Change one of the two, or the same in both."""
+    """Change one message of a pair, or both in the same way."""
     one, other = cast("tuple[bytes, bytes]", decode(data))
     if rng.randrange(2):
         again = Random(rng.random())
@@ -628,12 +631,15 @@ def _change_pair(rng: Random, data: bytes) -> bytes:
 
 @cache
 def _played(name: str) -> FairMatch:
-    """Return a short match: of a preset's rules; or one in which somebody was voted out, or all had staked."""
+    """Return a short match.
+
+    :param name: a preset, or what the match contains.
+    """
     staked = SHORT.with_options({"stakes": "yes"})
     match name:
         case "votes":
             return play(SHORT, 3, 1, leaves_after=60)
-        case "witnesses":  # somebody was out by then
+        case "witnesses":  # the player leaves after another one is out
             return play(SHORT, 4, 2, leaves_after=200)
         case "stakes":
             return play(staked, 2, 3)
@@ -646,12 +652,12 @@ def _played(name: str) -> FairMatch:
 
 SHORT: Final = PRESETS["classic"].with_options({"dice": "1"})
 TURNS: Final = 6
-"""Positions of each match of those that have a move to be made."""
+"""The number of positions to take from each match."""
 
 
 @cache
 def _turns() -> tuple[tuple[bytes, Position], ...]:
-    """Return beginnings of matches that await a move, and the positions there."""
+    """Return beginnings of matches that wait for a move, with their positions."""
     found: list[tuple[bytes, Position]] = []
     for name in PRESETS:
         match = _played(name)
@@ -667,7 +673,7 @@ def turns() -> tuple[bytes, ...]:
 
 @cache
 def moves() -> tuple[bytes, ...]:
-    """Return legal moves, those that are legal elsewhere, and texts that are none."""
+    """Return legal moves, moves that are legal in other positions, and texts that are not moves."""
     texts = {
         "",
         "03x5",
@@ -719,13 +725,13 @@ MOTES: Final = ("light", "grey", "neutral", "blue", "red", "dark")
 
 
 def _before(played: FairMatch, place: int) -> bytes:
-    """Return the file up to a message."""
+    """Return the transcript up to a message."""
     return played.data[: len(played.data) - len(played.rest(place))]
 
 
 @cache
 def files(*names: str) -> tuple[bytes, ...]:
-    """Return matches, and one of each kind of their alterations, offences and proofs."""
+    """Return matches, and one example of each kind of alteration, offence and proof."""
     kinds: dict[str, bytes] = {}
     for name in names:
         kinds[name] = _played(name).data
@@ -735,7 +741,7 @@ def files(*names: str) -> tuple[bytes, ...]:
 
 
 def _change_file(names: tuple[str, ...], rng: Random, data: bytes) -> bytes:
-    """Change some bytes or arrays; or go on from somewhere in a match with messages signed by their authors."""
+    """Change bytes or arrays; or continue a match at some place with other, validly signed messages."""
     if not rng.randrange(4):
         return change_arrays(rng, data)
     played = _played(rng.choice(names))
@@ -746,7 +752,7 @@ def _change_file(names: tuple[str, ...], rng: Random, data: bytes) -> bytes:
 
 
 def _change_certificate(names: tuple[str, ...], rng: Random, data: bytes) -> bytes:
-    """Change some bytes or arrays; or let votes close some step, with some of its messages, mostly as they should."""
+    """Change bytes or arrays; or let votes close some step with some of its messages, usually correctly."""
     if not rng.randrange(6):
         return change_arrays(rng, data)
     played = _played(rng.choice(names))
@@ -775,7 +781,7 @@ def _change_certificate(names: tuple[str, ...], rng: Random, data: bytes) -> byt
 
 
 def _value(rng: Random, position: Position, ids: Mapping[int, bytes], often: int) -> Value:
-    """Return the value that closes a step with some of its messages; once in so many times one that does not."""
+    """Return the value that closes a step with some of its messages; one in ``often`` times, a wrong value."""
     if not rng.randrange(often):
         return rng.choice((*_VALUES[:4], (position.step, position.tip, HASH), (position.step, position.tip, (b"",))))
     if position.kind is Kind.LOCK:
@@ -784,18 +790,17 @@ def _value(rng: Random, position: Position, ids: Mapping[int, bytes], often: int
 
 
 def _vote(rng: Random, kind: Kind, number: int, value: Value) -> Value:
-    """Return the body of a vote, seldom one of a later polka."""
+    """Return the body of a vote. An ABSENT seldom refers to an earlier polka."""
     if kind is Kind.CLOSE:
         return number, value
     return number, value, -1 if rng.randrange(6) else rng.randrange(-1, number)
 
 
 def contradictions_in_files() -> Iterator[tuple[bytes, str]]:
-    """Yield a match up to some place with two messages of one player after it that contradict each other, and the
-    player's nickname: every such pair of :func:`_sayings`, in both orders.
+    """Yield (file, nickname): a match up to some place, followed by two contradicting messages of this player.
 
-    The places are the step after a root, a joint step and a LOCK further on, and the end. There the root's step is
-    closed already.
+    The pairs are all that :func:`_sayings` permits, in both orders. The places are the step after a root, a joint step
+    and a LOCK after a closed step, and the end.
     """
     played = _played("votes")
     positions = [played.position(place) for place in range(len(played.messages) + 1)]
@@ -818,8 +823,8 @@ def contradictions_in_files() -> Iterator[tuple[bytes, str]]:
 
 
 def _sayings(played: FairMatch, position: Position, author: int) -> Iterator[Message]:
-    """Yield all sorts of messages by one author: votes on the root, messages of the open step, of the one before it and
-    of the root's, RESULTs and WITNESSes."""
+    """Yield all sorts of messages by one author: votes on the root; messages for the open step, the step before it, and
+    the root; RESULTs and WITNESSes."""
     usual = Message(played.messages[0].message.match, position.step, position.tip, author, Kind.RESIGN, ())
     on_root = usual._replace(step=position.root_step, tip=position.root_tip)
     entries: tuple[Value, ...] = (
@@ -849,7 +854,7 @@ def _sayings(played: FairMatch, position: Position, author: int) -> Iterator[Mes
 
 
 def _change_proof(rng: Random, data: bytes) -> bytes:
-    """Change some bytes or arrays; or put two messages together, one of them perhaps a changed copy of the other."""
+    """Change bytes or arrays; or make a proof of a few messages from near one place of a match."""
     if not rng.randrange(4):
         return change_arrays(rng, data)
     played = _played("votes")
@@ -859,7 +864,7 @@ def _change_proof(rng: Random, data: bytes) -> bytes:
 
 
 def _message(rng: Random, played: FairMatch, place: int) -> bytes:
-    """Return a message that was sent about there, or what one of the players could have signed instead."""
+    """Return a message that was sent near a place, or a message that a player could have signed there instead."""
     near = range(max(0, place - 6), min(len(played.messages), place + 6))
     message = played.messages[rng.choice(near)].message
     position = played.position(place)
@@ -959,7 +964,7 @@ STRUCTURES: Final = (
         "certificate",
         "file",
         partial(files, "votes"),
-        partial(_change_certificate, (*("votes",) * 7, "witnesses")),  # seldom the long one
+        partial(_change_certificate, (*("votes",) * 7, "witnesses")),  # the long match is seldom drawn
         ("latest.kind === kind && latest.author >= author", "false"),
         VERDICTS | {"unproven"},
     ),

@@ -1,4 +1,4 @@
-"""The verifier in JavaScript and ``p2pdice verify`` say the same of every file: the verdict, and who is to blame."""
+"""The verifier in JavaScript and ``p2pdice verify`` agree on every file: on the verdict, the culprit and all counts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.tiers import thoroughly
 
 MAKER = Path(__file__).with_name("make.js")
 AT_ONCE = 500
-"""Files that are in memory at a time."""
+"""The number of files in memory at a time."""
 
 
 def check(chosen: Iterable[Sample]) -> Counter[str]:
-    """Let both judge the files, and hold them to the same verdict, culprit and counts; return the verdicts."""
+    """Check that both verifiers give the same answer for each file, and return how often each verdict occurred."""
     seen: Counter[str] = Counter()
     rest = iter(chosen)
     with page() as there:
@@ -41,7 +41,7 @@ def check(chosen: Iterable[Sample]) -> Counter[str]:
 
 
 def made(count: int, folder: Path) -> list[Sample]:
-    """Return matches that were made in JavaScript: a mistake about what is due shows when Python judges them."""
+    """Return matches made in JavaScript: Python's verdict reveals mistakes in the JavaScript rules."""
     done = subprocess.run(
         [node(), str(MAKER), str(folder), str(count), "made"],
         capture_output=True,

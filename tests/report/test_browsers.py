@@ -1,4 +1,4 @@
-"""The page in real browsers: it verifies itself, sees what was altered in it, and runs nothing that a player wrote."""
+"""In real browsers a report verifies itself, detects alterations, and runs no code that a player wrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.report.test_page import HOSTILE, made
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 TRANSCRIPT: Final = '<script id="transcript" type="text/plain">'
 ALTERED: Final = ("altered", "incomplete")
-"""What a page may say whose transcript was altered: a cut one may be a proper beginning."""
+"""The possible verdicts on an altered transcript. A shortened one may be the valid beginning of a match."""
 PLACES: Final = 20
 NO_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
@@ -34,7 +34,7 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
     kind: type[Browser] = request.param
     program = kind.program()
     if program is None:
-        pytest.skip(f"{kind.__name__} is not here")
+        pytest.skip(f"{kind.__name__} is not installed")
     with kind(program) as started:
         yield started
 
@@ -46,20 +46,20 @@ def text() -> str:
 
 
 def judged(browser: Browser, text: str, folder: Path) -> str:
-    """Return the verdict in a page, after its scripts have run."""
+    """Return a page's verdict on itself."""
     path = folder / "page.html"
     path.write_text(text, encoding="utf-8")
     return browser.judged(path)[0]
 
 
 def carried(text: str) -> tuple[int, int]:
-    """Return where the transcript in a page begins and ends."""
+    """Return start and end of the transcript in a page."""
     start = text.index(TRANSCRIPT) + len(TRANSCRIPT)
     return start, text.index("<", start)
 
 
 def head(browser: Browser) -> object:
-    """Return the first words of the verdict at the top of the page, and its class."""
+    """Return the first sentence of the verdict at the top of the page, and its CSS class."""
     return browser.value(
         "const claim = document.getElementById('claim');"
         "tell([claim.querySelector('strong').textContent.split('.')[0], claim.className])"
@@ -80,7 +80,7 @@ def test_the_page_verifies_itself(browser: Browser, name: str, tmp_path: Path) -
 
 
 def test_pages_of_all_kinds_of_files_say_what_verify_says(browser: Browser, tmp_path: Path) -> None:
-    """Vectors, matches that were left, and files that were changed, if they are fit for a report."""
+    """The files are vectors, matches that players left, and changed ones, if a report can be made of them."""
     seen = set()
     for sample in [*islice(samples(1), len(VECTORS)), *islice(mixed(5), 40)]:
         here = verify(sample.data)
@@ -128,9 +128,9 @@ def test_a_page_that_shows_other_players_than_its_transcript_says_so(
 
 
 def test_the_page_fits_a_phone(tmp_path: Path) -> None:
-    """No part of it is wider than the screen, but tables that scroll by themselves."""
+    """Nothing is wider than the screen, except tables, which scroll by themselves."""
     if (program := Chromium.program()) is None:
-        pytest.skip("Chromium is not here")
+        pytest.skip("Chromium is not installed")
     names = ("Ada", "Maximilian Alexander", "WWWWWWWWWWWWWWWWWWWW", "Dan")
     page = tmp_path / "page.html"
     page.write_text(made(play(PRESETS["motes"], 4, names=names).machines[0].transcript), encoding="utf-8")
@@ -154,7 +154,7 @@ def test_nothing_that_a_player_wrote_runs_or_changes_the_page(browser: Browser, 
 
 
 def test_a_name_that_would_cover_or_bend_the_text_around_it_is_spelled_out(browser: Browser, tmp_path: Path) -> None:
-    """The verifier's own sentence names whoever is awaited, as they wrote themselves."""
+    """The verifier's sentence contains the name of the missing player, who chose it."""
     bent = "B" + "\u0301" * 5 + "\\"
     world = play(PRESETS["classic"].with_options({"dice": "2"}), 2, names=(bent, "Ben"), leaves_after=40)
     data = write_transcript(world.machines[1].match.history, ())
@@ -166,7 +166,7 @@ def test_a_name_that_would_cover_or_bend_the_text_around_it_is_spelled_out(brows
 
 
 def test_a_script_that_was_added_to_the_page_does_not_run(browser: Browser, text: str, tmp_path: Path) -> None:
-    """The policy names the page's own script by its hash: the test knows that without the policy this one would run."""
+    """The page's policy allows only its own script, by hash. Without the policy the added script does run."""
     added = text.replace("</body>", "<script>document.documentElement.dataset.added = 'yes'</script></body>")
     judged(browser, added, tmp_path)
     assert 'data-added="yes"' not in browser.dom()
@@ -176,7 +176,7 @@ def test_a_script_that_was_added_to_the_page_does_not_run(browser: Browser, text
 
 
 class Counting(BaseHTTPRequestHandler):
-    """Answers with a picture, and counts how often it was asked."""
+    """Answers requests with a picture, and counts them."""
 
     asked = 0
 
@@ -192,7 +192,7 @@ class Counting(BaseHTTPRequestHandler):
 
 
 def test_the_page_can_fetch_nothing(browser: Browser, text: str, tmp_path: Path) -> None:
-    """The test knows that without the policy the picture would be fetched."""
+    """The page's policy prevents it. Without the policy the picture is fetched."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Counting) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         picture = f'<img src="http://127.0.0.1:{server.server_port}/dot.svg">'
@@ -206,7 +206,7 @@ def test_the_page_can_fetch_nothing(browser: Browser, text: str, tmp_path: Path)
 
 
 def test_a_program_that_fails_says_that_nothing_was_verified(browser: Browser, text: str, tmp_path: Path) -> None:
-    """Its own script is changed, so the policy has to go."""
+    """The policy is removed, because it would not allow the changed script."""
     broken = NO_POLICY.sub("", text)
     broken = broken.replace("async function canVerify() {", "async function canVerify() { throw new Error('no');")
     assert judged(browser, broken, tmp_path) == "failed"

@@ -1,4 +1,4 @@
-"""What a report shows is what the events of the match say, counted here a second way; and charts by their numbers."""
+"""The contents of a report agree with the events of the match, and its charts with their numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocol.match.replay import Replay
 from tests.cli.test_replay import play
 
 EXACT = PRESETS["wildcard"].with_options({"dice": "3", "stakes": "yes"})
-"""With calls of exact, and with stakes."""
+"""Rules with exact calls and stakes."""
 SEEDS = (2, 3, 4)
 
 
@@ -103,7 +103,7 @@ def test_places_dice_and_payments_are_those_of_the_events(told: list[tuple[Repla
 
 
 def test_the_lines_of_a_chart_are_where_the_numbers_say() -> None:
-    """Two players and three moments; lines of players lie 2.5 apart, so that none covers another."""
+    """The chart has two players and three moments. Lines of players are 2.5 apart, so that they do not overlap."""
     chart = dice_over_time(["Ada", "Ben"], [(4, 4), (4, 2), (3, 0)])
     floor, ceiling = HEIGHT - BOTTOM, TOP
     high = {count: floor - count * (floor - ceiling) / 4 for count in range(5)}

@@ -1,4 +1,4 @@
-"""The page of a report: it says what the replay says, holds the transcript, fetches nothing, and trusts no player."""
+"""The page of a report agrees with the replay, contains the transcript, fetches nothing, and trusts no player."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.simulation.world import World
 __all__ = ["here", "p2pdice"]
 
 HOSTILE = ('<b>"Ada"</b>', "</script>Ben", "Cleo'--><img")
-"""At most 20 characters, as names are."""
+"""Names have at most 20 characters."""
 
 
 class Elements(HTMLParser):
@@ -66,7 +66,7 @@ def classic() -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return the text that a reader sees, without code."""
+    """Return the visible text of a page."""
     body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", body)))
 
@@ -155,7 +155,7 @@ def test_no_script_can_end_early() -> None:
 
 
 def test_few_dice_are_not_held_against_chance() -> None:
-    """Two dice with different faces are as even as two dice can be; the test called them uneven."""
+    """Two dice with different faces were once called uneven, although two dice cannot be more even."""
     few, many = (play(PRESETS["classic"].with_options({"dice": dice}), 3).machines[0].transcript for dice in "15")
     assert "at least this uneven" not in made(few)
     assert "at least this uneven" in made(many)
@@ -243,7 +243,7 @@ def test_an_unfinished_match_gets_a_report_that_says_so(here: Run, tmp_path: Pat
 
 
 def test_the_name_of_the_file_does_not_show(here: Run, tmp_path: Path, classic: bytes) -> None:
-    """So whoever takes the transcript out of a page, and makes a page of it, can compare the two."""
+    """So a reader who extracts the transcript from a page, and makes a page of it, can compare the two pages."""
     pages = []
     for name in ("Friday: final", "match"):
         (tmp_path / f"{name}.p2pdice").write_bytes(classic)

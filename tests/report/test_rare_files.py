@@ -1,4 +1,4 @@
-"""Files that hardly ever come up by chance, made for one rule each: both verifiers judge them alike."""
+"""Both verifiers agree on files that random changes hardly ever produce. Each file tests one rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def staked() -> FairMatch:
 
 
 def before(played: FairMatch, place: int) -> bytes:
-    """Return the file up to a message."""
+    """Return the transcript up to a message."""
     return played.data[: len(played.data) - len(played.rest(place))]
 
 

@@ -1,4 +1,4 @@
-"""The page's verifier and this program read every structure alike: both refuse it, or both read the same in it."""
+"""The page's verifier and this program read the same from every input, or both refuse it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page says of each verdict: the sentence above, the colour, and whether each check is ticked."""
+"""For each verdict, the page shows the right sentence and colour, and ticks the right checks."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ SAID = {
     "unproven": ("Fair, but with claims that nothing can prove: verified in this browser.", "true"),
     "other version": ("The transcript is of another version of the protocol, and was not judged.", "false"),
 }
-"""By verdict: the sentence that the page's own program shows, and its class, which is its colour."""
+"""By verdict: the sentence that the page's own program shows, and its CSS class, which sets its colour."""
 WRITTEN = {
     "fair": ("FAIR. Every signature", "good"),
     "misconduct": ("MISCONDUCT by ", "bad"),
     "incomplete": ("INCOMPLETE. Nothing wrong so far", ""),
     "unproven": ("FAIR, but with claims that cannot be proven. ", ""),
 }
-"""By verdict: how the sentence begins that ``report`` wrote into the page, and its class."""
+"""By verdict: the beginning of the sentence that ``p2pdice report`` writes into the page, and its CSS class."""
 
 
 @cache
 def files() -> dict[str, bytes]:
-    """Return a transcript of each verdict that a report can be made of."""
+    """Return a transcript for each verdict that a report can show."""
     vectors = {path.stem: path.read_bytes() for path in VECTORS}
     fair = play(PRESETS["classic"].with_options({"dice": "2"})).machines[0].transcript
     found = {
@@ -51,7 +51,7 @@ def files() -> dict[str, bytes]:
         "unproven": vectors["votes"],
         "incomplete": fair[: len(fair) // 2],
     }
-    while verify(found["incomplete"]).verdict is not Judgement.INCOMPLETE:  # it ends inside a message
+    while verify(found["incomplete"]).verdict is not Judgement.INCOMPLETE:  # it ends within a message
         found["incomplete"] = found["incomplete"][:-1]
     assert all(verify(data).verdict == name for name, data in found.items())
     return found
@@ -78,13 +78,13 @@ def test_a_report_says_the_verdict_and_ends_with_its_code(here: Run, tmp_path: P
 
 
 def carrying(text: str, data: bytes) -> str:
-    """Return a page with another transcript in it."""
+    """Return a page with its transcript replaced."""
     start = text.index(TRANSCRIPT) + len(TRANSCRIPT)
     return text[:start] + b64encode(data).decode() + text[text.index("<", start) :]
 
 
 def result(browser: Browser) -> tuple[str, str]:
-    """Return the sentence that the page's program shows, and its class."""
+    """Return the sentence that the page's program shows, and its CSS class."""
     text, kind = browser.value(
         "const head = document.querySelector('#result strong'); tell([head.textContent, head.className])"
     )
@@ -92,7 +92,7 @@ def result(browser: Browser) -> tuple[str, str]:
 
 
 def checks(browser: Browser) -> list[tuple[str, str]]:
-    """Return the text and the class of each check in the list."""
+    """Return the text and the CSS class of each check in the list."""
     found = browser.value(
         "tell([...document.querySelectorAll('#checks li')].map((li) => [li.textContent, li.className]))"
     )
@@ -119,7 +119,7 @@ def test_the_page_says_each_verdict(browser: Browser, verdict: str, tmp_path: Pa
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_the_very_first_thing_of_a_kind_that_fails_is_no_tick(browser: Browser, tmp_path: Path) -> None:
-    """The signature of the first join record: none was right before it."""
+    """The signature of the first join record is wrong, so that no signature was valid before it."""
     fair = files()["fair"]
     place = fair.index(b"\xc4\x40") + 10
     judged(browser, carrying(made(fair), fair[:place] + bytes([fair[place] ^ 1]) + fair[place + 1 :]), tmp_path)

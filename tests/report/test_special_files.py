@@ -1,4 +1,4 @@
-"""Files in which one thing is special: scripts make them and know what is due. Both verifiers say so."""
+"""Both verifiers give the expected verdict on files that scripts have made, each of them special in one respect."""
 
 from __future__ import annotations
 
