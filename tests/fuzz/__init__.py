@@ -1,5 +1,5 @@
-"""Fuzzing: whatever comes in is accepted, or refused with the one documented error.
+"""Fuzzing: every input is accepted, or refused with the documented error.
 
-A :class:`~tests.fuzz.target.Target` says what one kind of input must hold to. hypothesis runs all of them in
-``test_targets``; ``python -m tests.fuzz.long TARGET --seconds N`` runs one under atheris, guided by coverage.
+A :class:`~tests.fuzz.target.Target` checks this for one kind of input. ``test_targets`` runs all of them with
+hypothesis. ``python -m tests.fuzz.long TARGET --seconds N`` runs one with atheris, which is guided by coverage.
 """

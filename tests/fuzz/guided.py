@@ -1,4 +1,4 @@
-"""The process of one guided run: ``python -m tests.fuzz.guided TARGET CORPUS [libFuzzer's options]``, from ``long``."""
+"""``python -m tests.fuzz.guided TARGET CORPUS [libFuzzer's options]``: one guided run. ``long`` starts this process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``python -m tests.fuzz.long TARGET --seconds N``: one target under atheris, which seeks inputs that reach new code.
+"""``python -m tests.fuzz.long TARGET --seconds N``: fuzz a target with atheris, which is guided by coverage.
 
-It stops at the first finding, keeps the input as a file and prints how to run it again. Without TARGET it lists them.
+It stops at the first finding, saves the input, and prints how to run it again. Without TARGET it lists all targets.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from pathlib import Path
 from tests.fuzz.targets import TARGETS
 
 LONGEST = 65_536
-"""Bytes of an input: a frame, and more than any short transcript."""
+"""The maximal size of an input in bytes. A frame fits, and so does any short transcript."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.long", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("target", nargs="?", choices=TARGETS, metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0, help="0 for another one each time")
-    parser.add_argument("--findings", type=Path, default=Path(), metavar="DIR", help="where a finding is kept")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="give the target this one input; needs no atheris")
+    parser.add_argument("--seed", type=int, default=0, help="0 for a random one")
+    parser.add_argument("--findings", type=Path, default=Path(), metavar="DIR", help="the folder for findings")
+    parser.add_argument(
+        "--replay", type=Path, metavar="FILE", help="run the target on this input only; needs no atheris"
+    )
     options = parser.parse_args()
     if options.target is None:
         print("\n".join(TARGETS))
@@ -34,7 +36,7 @@ def main() -> int:
         print("accepted, or refused as documented")
         return 0
     if importlib.util.find_spec("atheris") is None:
-        print("atheris is not installed here. Install it with: pip install -e '.[fuzz]'", file=sys.stderr)
+        print("atheris is not installed. Install it with: pip install -e '.[fuzz]'", file=sys.stderr)
         return 2
     return _guided(options.target, options.seconds, options.seed, options.findings)
 
@@ -45,7 +47,7 @@ def _guided(target: str, seconds: int, seed: int, findings: Path) -> int:
     with tempfile.TemporaryDirectory() as corpus:
         for number, data in enumerate(TARGETS[target].examples()):
             (Path(corpus) / f"example-{number}").write_bytes(data)
-        # A process of its own: libFuzzer ends the one that it runs in.
+        # In a separate process, because libFuzzer ends its process.
         command = [sys.executable, "-m", "tests.fuzz.guided", target, corpus]
         flags = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LONGEST}", "-timeout=30"]
         artifacts = [f"-artifact_prefix={findings / target}-", "-print_final_stats=1"]

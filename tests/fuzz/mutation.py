@@ -1,8 +1,7 @@
-"""Changing inputs: blind changes of bytes, and changes of what the bytes spell.
+"""Changes of inputs, in their bytes or in the values that the bytes encode.
 
-Most of what the protocol exchanges is canonical msgpack, often inside byte strings of canonical msgpack. Blind changes
-seldom get past the decoder, so :func:`mutate` decodes, changes one node of the tree however deep it lies, and encodes
-again.
+Most data of the protocol is canonical msgpack, often nested inside byte strings. Inputs with changed bytes seldom get
+past the decoder. So :func:`mutate` decodes a value, changes one node of it at any depth, and encodes it again.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ _PIECES: Final = (
 
 
 def mutate(rng: Random, data: bytes) -> bytes:
-    """Return ``data`` with one change: mostly of the value that it spells, if it spells one."""
-    with contextlib.suppress(ValueError):  # NotCanonicalError is one
+    """Return ``data`` with one change, usually in the encoded value if there is one."""
+    with contextlib.suppress(ValueError):  # NotCanonicalError is a subclass
         value = decode(data)
         if rng.randrange(4):
             return encode(mutate_value(rng, value))
@@ -54,7 +53,7 @@ def mutate(rng: Random, data: bytes) -> bytes:
 
 
 def mutate_bytes(rng: Random, data: bytes) -> bytes:
-    """Return ``data`` with one blind change."""
+    """Return ``data`` with one change in its bytes."""
     place = rng.randrange(len(data) + 1)
     end = min(len(data), place + rng.choice((1, 1, 1, 2, 4, 8, 32, len(data))))
     match rng.randrange(8):
@@ -77,7 +76,7 @@ def mutate_bytes(rng: Random, data: bytes) -> bytes:
 
 
 def mutate_value(rng: Random, value: Value) -> Value:
-    """Return ``value`` with one node of its tree changed; byte strings that spell a value are trees too."""
+    """Return ``value`` with one changed node, which may be in an encoded value inside a byte string."""
     if isinstance(value, tuple) and value and rng.randrange(8):
         place = rng.randrange(len(value))
         return (*value[:place], mutate_value(rng, value[place]), *value[place + 1 :])
@@ -133,16 +132,16 @@ def _any_value(rng: Random) -> Value:
 
 
 def encode_loosely(rng: Random, value: Value) -> bytes:
-    """Return msgpack that other decoders read as ``value``, but not its one canonical encoding.
+    """Return a non-canonical msgpack encoding of ``value``.
 
-    :raises ValueError: if there is no other, as for an integer beyond 32 bits.
+    :raises ValueError: if there is none, as for an integer of more than 32 bits.
     """
     canonical = encode(value)
     for _ in range(100):
         loose = _loosely(rng, value)
         if loose != canonical:
             return loose
-    raise ValueError(f"{value!r} has one encoding only")
+    raise ValueError(f"{value!r} has only one encoding")
 
 
 def _loosely(rng: Random, value: Value) -> bytes:

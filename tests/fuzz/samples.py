@@ -1,4 +1,4 @@
-"""Matches to be mutated, and the keys of all who play in them, so that what was mutated can be signed again."""
+"""Matches to mutate, and the keys of their players, so that changed data can be signed again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHORT: Final[tuple[Ruleset, ...]] = (
     PRESETS["perudo"].with_options({"dice": "1"}),
     PRESETS["motes"],
 )
-"""Rulesets under which a match is soon over, or shows every kind of message."""
+"""Rulesets whose matches are short, or contain every kind of message."""
 _SEED: Final = 7
 _SEED_BYTES: Final = _SEED.to_bytes(8, "big")
 
@@ -43,7 +43,7 @@ _IDENTITY_KEYS: Final = {identity.public: identity for identity in IDENTITIES}
 
 @cache
 def world(ruleset: Ruleset) -> World:
-    """Return a finished match of two; always the same."""
+    """Return the same finished match of two players every time."""
     played = World(ruleset, PLAYERS, _SEED)
     played.run()
     return played
@@ -57,12 +57,12 @@ def transcript(ruleset: Ruleset) -> bytes:
 
 @cache
 def messages_of(ruleset: Ruleset) -> tuple[Signed, ...]:
-    """Return the messages of :func:`world` in the order of the transcript, known to be rightly signed."""
+    """Return the messages of :func:`world`, marked as validly signed, in the order of the transcript."""
     return tuple(signed._replace(checked=True) for signed in open_transcript(transcript(ruleset)).messages)
 
 
 def sign_join_record(record: Value) -> Value:
-    """Return a join record with right signatures, wherever the keys it names are known."""
+    """Return a join record signed again by its keys, as far as these are known."""
     match record:
         case (bytes() as data, identity_signature, match_signature):
             pass
@@ -82,7 +82,7 @@ def sign_join_record(record: Value) -> Value:
 
 
 def sign_genesis(data: bytes) -> bytes:
-    """Return a genesis whose join records are signed again."""
+    """Return a genesis with its join records signed again."""
     try:
         fields = decode(data)
     except NotCanonicalError:
@@ -94,9 +94,9 @@ def sign_genesis(data: bytes) -> bytes:
 
 
 def sign_transcript(data: bytes) -> bytes:
-    """Return a transcript in which everything is signed again, and every message fits the history before it.
+    """Return a transcript in which everything is signed again, and each message has the tip of the history before it.
 
-    What its signers would have to answer for, then, is what the messages say.
+    So a verifier gets past the signatures, and judges the contents.
     """
     try:
         opened = open_transcript(data)
@@ -120,9 +120,9 @@ def sign_transcript(data: bytes) -> bytes:
 
 
 def sign_message(data: bytes, history: History) -> Signed:
-    """Return a message with the signature of the author whom it names, if the match has such an author.
+    """Return a message signed by its author, if the match has this author.
 
-    :raises MalformedMessageError: if it is none.
+    :raises MalformedMessageError: if ``data`` is not a message.
     """
     author = parse_signed(data, bytes(64)).message.author
     key = _MATCH_KEYS.get(history.keys[author].raw) if author < history.roster_size else None

@@ -11,13 +11,13 @@ from tests.fuzz.mutation import mutate
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One way in for bytes that nobody vouches for."""
+    """A function of the program that reads untrusted bytes."""
 
     name: str
     check: Callable[[bytes], None]
-    """Give the bytes to the code under test. Returns if they were accepted or refused with the documented error, and
-    what must hold then holds; anything else that is raised is a finding."""
+    """Passes the bytes to the code under test. Returns if they were accepted, or refused with the documented error, and
+    all assertions hold. Any exception is a finding."""
     examples: Callable[[], Sequence[bytes]]
-    """Inputs that get far, to be mutated."""
+    """Mostly valid inputs, to be mutated."""
     mutate: Callable[[Random, bytes], bytes] = mutate
-    """Change an input in a way that keeps most of its structure."""
+    """Changes an input, but keeps most of its structure."""

@@ -1,4 +1,4 @@
-"""Every target takes its examples, what becomes of them by a few changes, and any bytes."""
+"""Every target handles its examples, changed examples, and random bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 
 EXPENSIVE = {"identity": 15, "purse": 60, "replay-command": 25, "store": 25, "verifier": 60, "verify-command": 15}
-"""Targets where one input takes many milliseconds, and how many inputs they get here."""
+"""The number of inputs for targets that need many milliseconds per input."""
 RELAXED = settings(suppress_health_check=list(HealthCheck))
 
 

@@ -1,1 +1,1 @@
-"""Test vectors that a program makes: ``python -m tests.vectors`` writes the files, and SPEC.md's part about them."""
+"""Generated test vectors: ``python -m tests.vectors`` writes the files, and the tables and traces in SPEC.md."""

@@ -1,4 +1,4 @@
-"""Write the vectors anew, after a change of the protocol."""
+"""Write all generated vectors again, after a change of the protocol."""
 
 from __future__ import annotations
 

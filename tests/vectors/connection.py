@@ -1,5 +1,7 @@
-"""The link of a table of two, from the certificates to the message that forms the match: real bytes, each frame with a
-line about it. SPEC.md, §20, prints them."""
+"""All bytes on the link between host and guest of a table of two, from the certificates until the match is formed.
+
+SPEC.md, §20 prints them, with an explanation of each frame.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ COLUMNS: Final = 118
 
 
 class Player(NamedTuple):
-    """One of the two."""
+    """The host or the guest."""
 
     identity: Ed25519PrivateKey
     seed: bytes
@@ -45,7 +47,7 @@ class Player(NamedTuple):
 
 
 def _player(name: str, number: int) -> Player:
-    """Return a player whose random bytes are none: SPEC.md tells them."""
+    """Return a player with fixed values instead of random bytes. SPEC.md lists them."""
     identity = Ed25519PrivateKey.from_private_bytes(bytes((number,)) * 32)
     seed, nonce = bytes((0x10 + number,)) * 32, bytes((0x20 + number,)) * 32
     key, address = MatchKey(seed), (f"192.0.2.{number}", 7000 + number)
@@ -58,14 +60,12 @@ GUEST: Final = _player("Ben", 2)
 
 
 class Sent(NamedTuple):
-    """A frame on its way."""
-
     by_host: bool
     frame: Frame
 
 
 def frames() -> list[Sent]:
-    """Return what the two say to each other, in the order in which nodes do where nothing is slow."""
+    """Return all frames that the two nodes send each other, in the order that occurs without delays."""
     table = HostedTable(TableSettings("Friday", PRESETS["classic"], 2), TABLE, HOST.record, token="")
     empty = table.frame()
     table.admit(GUEST.record.join.identity, GUEST.record.wire)
@@ -100,7 +100,7 @@ def frames() -> list[Sent]:
                 feed(receiver, Linked(sender))
             case Carried():
                 feed(receiver, Received(sender, parse_signed(*sent.frame)))
-            case Have() if not sent.by_host:  # the host's comes before the guest knows of a match
+            case Have() if not sent.by_host:  # the host's HAVE arrives before the guest knows the match
                 feed(receiver, FrameReceived(sender, sent.frame))
     return said + [under_way.popleft() for _ in genesis.roster]
 

@@ -1,4 +1,4 @@
-"""Matches as files: short ones, in which somebody resigns, is voted out or breaks a rule. SPEC.md, §19, names them."""
+"""Short matches as files, in which players resign, are voted out, or break a rule. SPEC.md, §19 lists them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ONE_DIE: Final = PRESETS["classic"].with_options({"dice": "1"})
 
 
 class Scribe:
-    """Writes a match down, message by message. Authors are roster indices.
+    """Writes a match, message by message. Authors are roster indices.
 
-    :param name: what all keys of the match are drawn from.
-    :param heads: of the purses that the players bring, in a match with stakes.
+    :param name: the seed of all keys.
+    :param heads: the heads of the players' purses, for a match with stakes.
     """
 
     def __init__(self, players: int, name: str, heads: Sequence[Head] = ()) -> None:
@@ -38,7 +38,7 @@ class Scribe:
         self._written: list[Signed] = []
 
     def sign(self, author: int, kind: Kind, body: Value) -> Signed:
-        """Return a message for the open step, right or wrong."""
+        """Return a signed message for the open step. It may break the rules."""
         return signed_by(self.history, author, self._seeds[author], kind, body)
 
     def resign(self, author: int) -> Signed:
@@ -46,7 +46,7 @@ class Scribe:
         return self.sign(author, Kind.RESIGN, ())
 
     def vote(self, author: int, kind: Kind, number: int, *absent: int) -> Signed:
-        """Return a vote to close the open step with what everybody owes it but the absent; or the LOCK."""
+        """Return a vote to close the open step without some absent authors; at a LOCK, a vote for the LOCK."""
         history, position, root = self.history, self.history.position, self.history.root
         owed = (b"" if each in absent else self.due(each).id for each in position.owed)
         value = (position.step, position.tip, position.signed_hash if position.kind is Kind.LOCK else tuple(owed))
@@ -59,17 +59,20 @@ class Scribe:
             self.close()
 
     def due(self, author: int, move: str = "") -> Signed:
-        """Return what an author owes."""
+        """Return the message that an author owes the open step."""
         return due(self.history, author, self._seeds[author], lambda _: move)
 
     def write(self, *messages: Signed) -> None:
-        """Add messages, or the votes that close the step without somebody."""
+        """Add messages or votes. Each must be accepted."""
         for signed in messages:
             assert self._reading.add(signed) is Outcome.ADDED
             self._written.append(signed)
 
     def close(self, move: str = "", instead: Mapping[int, Signed] | None = None) -> None:
-        """Add what everybody owes the open step, or something else instead."""
+        """Add the messages that all authors owe the open step.
+
+        :param instead: messages to add instead, by author.
+        """
         said = instead or {}
         self.write(*(said.get(author) or self.due(author, move) for author in self.history.position.owed))
 
@@ -86,11 +89,11 @@ class Scribe:
             self.close(move)
 
     def transcript(self, *evidence: Signed) -> bytes:
-        """Return the file, with messages after the history."""
+        """Return the transcript, with further messages after its end."""
         return self._file(TRANSCRIPT_TAG, (*self._written, *evidence))
 
     def proof(self, one: Signed, other: Signed) -> bytes:
-        """Return two messages that contradict each other as a file."""
+        """Return a proof with two contradicting messages."""
         return self._file(PROOF_TAG, (one, other))
 
     def _file(self, tag: str, messages: tuple[Signed, ...]) -> bytes:
@@ -98,13 +101,13 @@ class Scribe:
 
 
 def resign() -> bytes:
-    """Four players: one resigns instead of the REVEAL that draws the seats, one instead of opening, one on turn."""
+    """Four players. One resigns instead of the REVEAL that draws the seats, one instead of opening, one on turn."""
     match = Scribe(4, "resign")
     match.until(Purpose.SEATING, Kind.REVEAL)
     match.close(instead={2: match.resign(2)})
     match.until(Purpose.TURN, Kind.MOVE)
     (bidder,) = match.history.position.owed
-    match.say("3x6", "liar")  # false with any two dice, so nobody else goes out
+    match.say("3x6", "liar")  # false with any dice, and the bidder has only one to lose
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
     match.close(instead={bidder: match.resign(bidder)})
     match.say("1x2")
@@ -115,8 +118,8 @@ def resign() -> bytes:
 
 
 def votes() -> bytes:
-    """Four players: one does not move; a LOCK is decided; of the last two one does not open, and votes for that with a
-    witness, while the other has voted and is gone."""
+    """Four players. One does not move and is voted out. Votes decide a LOCK. Of the last two players, one does not open
+    and is voted out, by an ABSENT of the other, and by CLOSEs of a witness and of this player."""
     match = Scribe(4, "votes")
     match.until(Purpose.TURN, Kind.MOVE)
     (silent,) = match.history.position.owed
@@ -135,9 +138,9 @@ def votes() -> bytes:
 
 
 def _cheat() -> tuple[Scribe, Signed, Signed]:
-    """Return a match in which somebody has signed two messages for one slot, and is voted out, and these messages.
+    """Return a match in which a player signed two messages for one slot and was voted out, and these two messages.
 
-    Two players were out by then: one has signed as a witness and is carried in REVEALs, and both vote.
+    Two players are out by then. REVEALs carry the signature of one as a witness, and both vote.
     """
     match = Scribe(4, "proof")
     match.say("4x6", "liar", "3x6")
@@ -155,19 +158,19 @@ def _cheat() -> tuple[Scribe, Signed, Signed]:
 
 
 def proof() -> bytes:
-    """Four players: one of the last two signs two messages for one slot, and all others vote them out."""
+    """Four players. One of the last two signs two messages for one slot, and all others vote that player out."""
     match, *messages = _cheat()
     return match.transcript(*messages)
 
 
 def two_messages() -> bytes:
-    """The same two messages as a proof."""
+    """A proof with the two messages of :func:`proof`."""
     match, one, other = _cheat()
     return match.proof(one, other)
 
 
 def illegal_move() -> bytes:
-    """Two players: a bid raises none."""
+    """Two players. One makes a bid that does not raise the last one."""
     match = Scribe(2, "illegal move")
     match.say("1x3")
     (cheat,) = match.history.position.owed
@@ -175,7 +178,7 @@ def illegal_move() -> bytes:
 
 
 def purses() -> bytes:
-    """Two players stake coins out of their purses: a newcomer's, and one that has been in seven matches."""
+    """Two players stake coins from their purses: a newcomer's purse, and one with seven matches."""
     newcomer = Purse.new(identity_of(b"purses", 0).public).head
     match = Scribe(2, "purses", [newcomer, Head(0, 7, b"h" * 32, 1100, 2)])
     match.say("2x6", "liar")

@@ -1,4 +1,4 @@
-"""What SPEC.md prints of the vectors that a program makes."""
+"""The tables and traces of generated vectors in SPEC.md."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOCK: Final = 10
 
 
 def with_vectors(text: str) -> str:
-    """Return SPEC.md with the vectors as they are now."""
+    """Return SPEC.md with its tables and traces replaced by current ones."""
     table = _HEAD + "".join(_row(name, make()) for name, make in FILES.items())
     text, tables = _TABLE.subn(lambda _: table, text)
     text, traces = _TRACE.subn(lambda found: found[1] + printed(), text)
@@ -35,7 +35,7 @@ def with_vectors(text: str) -> str:
 
 
 def _decided() -> str:
-    """Return what is signed from a root to the decision on the LOCK before the next root, line by line."""
+    """Return one line for each message from a root to the decision on the next LOCK, with tips and hashes."""
     history = examine(FILES["votes.p2pdice"]()).history
     assert history is not None
     lines = []

@@ -1,4 +1,4 @@
-"""The vectors that a program makes are what it makes now, SPEC.md prints them, and they show what they are said to."""
+"""The generated vectors are up to date, also in SPEC.md, and contain what their descriptions promise."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.vectors.specification import FOLDER, PATH, with_vectors
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_file_is_as_it_is_made_now(name: str) -> None:
-    assert (FOLDER / name).read_bytes() == FILES[name](), "write it anew: python -m tests.vectors"
+    assert (FOLDER / name).read_bytes() == FILES[name](), "out of date; run python -m tests.vectors"
 
 
 def test_the_specification_prints_them() -> None:
     text = PATH.read_text(encoding="utf-8")
-    assert text == with_vectors(text), "write it anew: python -m tests.vectors"
+    assert text == with_vectors(text), "out of date; run python -m tests.vectors"
 
 
 def folded(name: str) -> tuple[History, State]:
@@ -37,13 +37,13 @@ def folded(name: str) -> tuple[History, State]:
 
 
 def closed_without(history: History) -> dict[int, list[Kind]]:
-    """Return how others voted to close which step without somebody."""
+    """Return, by step that was closed without a message, the kinds of the deciding votes."""
     steps = {position.step - 1: position.certificate for position in history.chain if position.certificate}
     return {step: sorted(Kind(vote.message.kind) for vote in votes) for step, votes in steps.items()}
 
 
 def resigned(history: History) -> dict[int, int]:
-    """Return who resigned in which step."""
+    """Return the author of each RESIGN, by step."""
     said: list[Signed] = [signed for position in history.chain for signed in position.entries.values()]
     return {signed.message.step: signed.message.author for signed in said if signed.message.kind is Kind.RESIGN}
 
@@ -87,7 +87,7 @@ def test_two_players_stake_out_of_their_purses() -> None:
 async def test_nodes_say_the_same_to_each_other_as_in_the_connection(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for HAVE, which is said whenever time has passed."""
+    """HAVEs are left out, because their number depends on time."""
     heard: list[tuple[bool, str]] = []
     take = Mesh.frame_received
 

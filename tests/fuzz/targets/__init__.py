@@ -25,8 +25,8 @@ from tests.fuzz.targets import (
     words,
 )
 
-_ROOMS: Final = (
+_MODULES: Final = (
     *(bots, canonical, frames, identity, joinlines, lobby, messages, moves, referee, rules, store, txt, verifier),
     *(purses, replay_command, verify_command, words),
 )
-TARGETS: Final[dict[str, Target]] = {target.name: target for room in _ROOMS for target in room.TARGETS}
+TARGETS: Final[dict[str, Target]] = {target.name: target for module in _MODULES for target in module.TARGETS}

@@ -1,4 +1,4 @@
-"""What a program at a table may answer: the seat plays a legal move, and every fault can be told."""
+"""The output of a bot: whatever it is, the seat plays a legal move, and every fault can be reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.p2pdice.scripted import dealt, play, rolled, rules
 
 
 class Said:
-    """A program that has said all that it will ever say."""
+    """A program whose whole output is given."""
 
     def __init__(self, data: bytes) -> None:
         self._lines = LineBuffer()
@@ -45,7 +45,7 @@ class Said:
 
 
 def check(data: bytes) -> None:
-    """Treat ``data`` as the output of a program that plays, and of the run after its first crash."""
+    """Treat ``data`` as the output of a bot, and of the same bot when it is started again after a crash."""
     asyncio.run(_play(data))
 
 
@@ -78,7 +78,7 @@ async def _play(data: bytes) -> None:
 
 @cache
 def questions() -> tuple[View, ...]:
-    """Return what a bot is asked: to open, to answer a bid, to take sides, to stake."""
+    """Return positions in which a bot is asked to open, to answer a bid, to take sides, and to stake."""
     states = (
         rolled(rules(), (5, 5)),
         play(rolled(rules("perudo"), (5, 5)), "3x5"),

@@ -1,4 +1,4 @@
-"""The decoder accepts exactly what the encoder writes."""
+"""Canonical encodings: the decoder accepts exactly the output of the encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames: a stream is cut the same however it arrives, and each frame decodes to what encodes to it."""
+"""Frames: a stream is split the same whatever the size of its pieces, and an accepted frame has only one encoding."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def frames() -> tuple[Frame, ...]:
 
 
 def split(stream: bytes, piece: int) -> list[bytes | None]:
-    """Return the frames of a stream that arrives ``piece`` bytes at a time, None for one that is too long."""
+    """Return the frames of a stream that arrives in pieces of ``piece`` bytes, up to None for one that is too long."""
     splitter = FrameSplitter(FRAME_BEFORE_WELCOME)
     found: list[bytes | None] = []
     for start in range(0, len(stream), piece):
@@ -85,7 +85,7 @@ def check(data: bytes) -> None:
 
 
 def check_frame(data: bytes) -> Frame | None:
-    """Treat ``data`` as one frame; return it if it is one."""
+    """Treat ``data`` as one frame. Return the frame; None if it was refused."""
     try:
         frame = decode_frame(data)
     except MalformedFrameError as error:

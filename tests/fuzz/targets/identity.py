@@ -1,4 +1,4 @@
-"""The identity file: a key, or the one error that says what to do; the file is never touched."""
+"""The identity file: it is read, or refused with an error that names it. It is never changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OeVuiARAa2fTL4K9MWvxJsGlP+LWEaA3tbGXHUTie8Gmt/wybM5AJdaEO99fiGWL
 lnA8fhv7OJjrO+iFzXtHtxl7xWdqbg==
 -----END ENCRYPTED PRIVATE KEY-----
 """
-"""One bit is another: it still decrypts under the passphrase, but not to a key."""
+"""A key file with one changed bit. The passphrase still decrypts it, but the result is not a key."""
 
 
 def check(data: bytes) -> None:

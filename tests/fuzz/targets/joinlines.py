@@ -1,4 +1,4 @@
-"""Join lines, short codes and addresses as they are typed: read, or refused with a sentence."""
+"""Typed join lines, short codes and addresses: they are read, or refused with a printable sentence."""
 
 from __future__ import annotations
 

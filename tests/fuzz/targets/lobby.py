@@ -1,4 +1,4 @@
-"""What a stranger says at a table: join records, tables and proposals, signed again after every change."""
+"""Frames from a stranger at a table: join records, tables and proposals, also signed again after a change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(data: bytes) -> None:
 
 
 def take(frame: Frame) -> None:
-    """Let a host or a guest take a frame as their nodes do."""
+    """Let a host or a guest handle a frame."""
     played = world(SHORT[0])
     own, other = played.genesis.roster
     if isinstance(frame, Hello) and isinstance(frame.aim, TableAim):
@@ -50,7 +50,7 @@ def take(frame: Frame) -> None:
         hosted = HostedTable(TableSettings("Friday", SHORT[0], 2), own.join.table, own, "")
         identity = _identity(frame)
         if identity == own.join.identity:
-            return  # a link that bears the own key is dropped
+            return  # a node drops links with its own key
         with contextlib.suppress(NotAdmittedError):
             hosted.admit(identity, frame.record)
             assert len(parse_genesis(hosted.genesis().encoded()).roster) == len(hosted.records)
@@ -72,7 +72,7 @@ def take(frame: Frame) -> None:
 
 
 def _identity(frame: JoinTable) -> bytes:
-    """Return the identity that the record claims, as if the link had proven it."""
+    """Return the identity in a join record. In reality the link proves it."""
     with contextlib.suppress(NotCanonicalError):
         match frame.record:
             case (bytes() as data, *_):

@@ -1,4 +1,4 @@
-"""Signed messages, kind by kind: rightly signed by their author, at the step that awaits their kind.
+"""Signed messages of each kind, at a step that awaits them, with invalid and valid signatures.
 
 The history takes each, or refuses it and is unchanged. A live match survives it, whoever sent it.
 """
@@ -26,7 +26,7 @@ from tests.protocol.histories import add, fork
 
 
 class Opening(NamedTuple):
-    """A match that awaits messages of some kind."""
+    """The beginning of a match that awaits messages of some kind."""
 
     data: bytes
     """The genesis."""
@@ -35,16 +35,16 @@ class Opening(NamedTuple):
     past: tuple[Signed, ...]
     history: History
     due: tuple[Signed, ...]
-    """What really came next."""
+    """The messages that the players really signed next."""
 
 
 ANYWHERE: Final = {Kind.RESIGN: Kind.MOVE, Kind.ABSENT: Kind.REVEAL, Kind.CLOSE: Kind.REVEAL}
-"""Kinds that never come in an undisturbed match, with one that they can stand in for."""
+"""Kinds that never occur in a match without faults, each with a kind in whose place it may be signed."""
 
 
 @cache
 def opening(kind: Kind) -> Opening:
-    """Return the last step of a match that takes messages of ``kind``; for a RESULT the end."""
+    """Return the last step of a match that accepts messages of ``kind``; for RESULT, the end."""
     ruleset = SHORT[-1] if kind is Kind.STAKE else SHORT[0]
     messages = messages_of(ruleset)
     step = max((each.message.step for each in messages if each.message.kind is ANYWHERE.get(kind, kind)), default=None)
@@ -67,7 +67,7 @@ def check(kind: Kind, data: bytes) -> None:
         assert str(error)
         return
     assert unsigned.message.encoded() == data
-    assert not _add(at.history, unsigned), "nothing is taken on a wrong signature"
+    assert not _add(at.history, unsigned), "a message with a wrong signature was accepted"
     signed = sign_message(data, at.history)
     _add(at.history, signed)
     match = Match(at.data, 0, at.seed, at.past)
@@ -88,7 +88,7 @@ def check(kind: Kind, data: bytes) -> None:
 
 
 def _add(history: History, signed: Signed) -> bool:
-    """Offer a message to a copy of the record; tell whether it was taken."""
+    """Add a message to a copy of the history. Return whether it was accepted."""
     twin = fork(history)
     try:
         outcome = add(twin, signed)
@@ -96,7 +96,7 @@ def _add(history: History, signed: Signed) -> bool:
         outcome = None
     except MisconductError as error:
         outcome = None
-        assert signed.signature != bytes(64), "nobody is blamed for what they did not sign"
+        assert signed.signature != bytes(64), "an author was blamed for an unsigned message"
         assert error.author == signed.message.author
         assert error.step == signed.message.step
         for evidence in error.evidence:

@@ -1,4 +1,4 @@
-"""The text of a move: a move with one spelling, or the one error, fit to be shown."""
+"""Texts of moves: they are read as a move with one canonical spelling, or refused with a printable error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What anybody at a table may show of purses and ends of matches: read, or refused with the documented error."""
+"""Purses and ends of matches from other players: they are read, or refused with the documented error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is piped into ``p2pdice referee``: an answer to every line, and a refused one changes nothing."""
+"""The input of ``p2pdice referee``: every line gets an answer, and a refused line does not change the game."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check(data: bytes) -> None:
 
 
 def lines(data: bytes) -> list[bytes]:
-    """Return the lines that are short enough to be read."""
+    """Return the lines, without overlong ones."""
     buffer = LineBuffer()
     buffer.feed(data)
     found: list[bytes] = []

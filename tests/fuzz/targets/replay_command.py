@@ -1,4 +1,4 @@
-"""``p2pdice replay`` on a hostile file: a story in lines that any terminal can bear, or none at all."""
+"""``p2pdice replay`` with a hostile file: it prints only printable lines, or refuses the file."""
 
 from __future__ import annotations
 

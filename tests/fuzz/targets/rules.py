@@ -1,4 +1,4 @@
-"""Rules of the house, as a TOML file and as ``--set``: a ruleset, or a usage error fit to be shown."""
+"""House rules from a TOML file and from ``--set``: they give a ruleset, or a printable usage error."""
 
 from __future__ import annotations
 

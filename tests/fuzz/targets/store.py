@@ -1,4 +1,4 @@
-"""A store that a failing disk, another program or a person's hand has changed: it works, or says that it is damaged."""
+"""A store that a failing disk, another program or a person has changed: it works, or reports the damage."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PLACES: Final = tuple((table, column) for table, columns in COLUMNS.items() for 
 
 
 def check(data: bytes) -> None:
-    """Treat ``data`` as the file and its write-ahead log, as changes of rows, or as the file alone."""
+    """Treat ``data`` as a store file with its write-ahead log, as changes of rows, or as a store file alone."""
     try:
         value = decode(data)
     except NotCanonicalError:
@@ -72,14 +72,14 @@ def check(data: bytes) -> None:
 
 
 def change_rows(path: Path, changes: tuple[Value, ...]) -> None:
-    """Put values of any type into cells, as far as SQLite lets them stand there."""
+    """Write values of any type into cells, as far as SQLite permits it."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         for change in changes:
             match change:
                 case (int() as column, int() as row, (int() | bytes() | str()) as cell):
                     table, name = PLACES[column % len(PLACES)]
                     key = COLUMNS[table][0]
-                    # What SQLite itself refuses (a second row of one key, a number beyond 64 bits) is no damage.
+                    # SQLite refuses some values: a key that exists already, or a number of more than 64 bits.
                     with contextlib.suppress(sqlite3.Error, OverflowError):
                         database.execute(
                             f"UPDATE {table} SET {name} = ? WHERE {key} IN"
@@ -89,7 +89,7 @@ def change_rows(path: Path, changes: tuple[Value, ...]) -> None:
 
 
 def recover(path: Path) -> None:
-    """Do all that a node does with its store when it comes back."""
+    """Use a store as a restarted node does."""
     before = path.read_bytes()
     try:
         store = Store(path)
@@ -106,7 +106,7 @@ def recover(path: Path) -> None:
 
 
 def read(store: Store) -> None:
-    """Read everything, go on with every match, and write more."""
+    """Read everything, continue every match, and write more."""
     for stored in store.matches():
         match_bytes = (stored.match, stored.genesis, stored.seed)
         assert [type(each) for each in match_bytes] == [bytes] * 3
@@ -138,14 +138,14 @@ def read(store: Store) -> None:
 
 @cache
 def crashed() -> tuple[bytes, bytes]:
-    """Return the file and the write-ahead log that a crash leaves in the middle of a match."""
+    """Return the store file and the write-ahead log after a crash in the middle of a match."""
     played = world(SHORT[0])
     match = played.machines[0].match.history.match
     messages: tuple[Signed, ...] = messages_of(SHORT[0])[:12]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.sqlite3"
         Store(path).close()
-        # The store makes its log long; without the pages that are free again the file is a tenth as large.
+        # Without its free pages the file is a tenth as large.
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
             database.execute("VACUUM")
         log = path.with_name("store.sqlite3-wal")

@@ -1,4 +1,4 @@
-"""Advertised tables: anybody on the LAN writes these records, and they are listed on a terminal."""
+"""Advertised tables: records from anybody on the LAN, which are listed on a terminal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ADVERTISEMENT = Advertisement("00c0ffee" * 4, "Friday", "classic", 2, 4, LOBBY, 
 
 
 def check(data: bytes) -> None:
-    """Treat ``data`` as a service (its instance, port, addresses and TXT record), or as a TXT record."""
+    """Treat ``data`` as an encoded service (instance, port, addresses and TXT record), or as a TXT record."""
     instance, port, addresses, txt = _service(data)
     name = f"{instance}.{SERVICE_TYPE}"
     check_records(
@@ -54,7 +54,7 @@ def check(data: bytes) -> None:
 
 
 def check_records(records: list[DNSRecord]) -> None:
-    """List the tables in a packet, and ask for what it left out."""
+    """List the tables in a packet, and query the records that it lacks."""
     sightings = Sightings()
     sightings.hear(records, 0.0)
     tables = sightings.look(0.0)
@@ -99,7 +99,7 @@ def _fitting(addresses: tuple[Value, ...]) -> list[bytes]:
 
 
 def check_packet(data: bytes) -> None:
-    """Treat ``data`` as a multicast DNS packet, as it comes from the network."""
+    """Treat ``data`` as a multicast DNS packet."""
     packet = DNSIncoming(data, scope_id=2)
     if packet.valid:
         check_records(packet.answers())

@@ -1,4 +1,4 @@
-"""The verifier: a verdict on whatever comes, and nobody is blamed but for what they signed."""
+"""The verifier: every file gets a verdict, and players are blamed only for what they have signed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.simulation.world import World
 def check(data: bytes) -> None:
     verdict = judged(data)
     if data not in examples():
-        # Nobody's key was at hand: no change makes a file fair, or somebody guilty who was not.
+        # Without the players' keys, no change makes a file fair or blames a different player.
         assert verdict.verdict not in (Judgement.FAIR, Judgement.UNPROVEN), verdict
         assert verdict.culprit in (None, culprit()), verdict
     judged(sign_transcript(data))
 
 
 def judged(data: bytes) -> Verdict:
-    """Return the verdict, whose parts must fit each other."""
+    """Return the verdict, after checking that its fields are consistent."""
     verdict = verify(data)
     assert verdict.reason
     assert (verdict.culprit is None) is (verdict.verdict is not Judgement.MISCONDUCT)
@@ -45,7 +45,7 @@ def judged(data: bytes) -> Verdict:
 
 @cache
 def examples() -> tuple[bytes, ...]:
-    """Return fair matches, one that went on without somebody, and proofs of both kinds."""
+    """Return fair matches, one in which a player was voted out, and proofs of both kinds."""
     fair = transcript(SHORT[0])
     messages = messages_of(SHORT[0])
     guilty = next(each.message for each in messages if each.message.author == 0 and each.message.kind is Kind.MOVE)
@@ -65,12 +65,12 @@ def examples() -> tuple[bytes, ...]:
 
 
 def culprit() -> str:
-    """Return who is proven guilty in some examples."""
+    """Return the player whom some of the examples prove guilty."""
     return world(SHORT[0]).genesis.roster[0].join.nickname
 
 
 def silenced() -> bytes:
-    """Return the transcript of a match in which one of three fell silent."""
+    """Return the transcript of a match in which one of three players fell silent."""
     played = World(SHORT[0], 3, 7, patience=Patience(30, 15))
     for _ in range(60):
         played.step()
@@ -81,7 +81,7 @@ def silenced() -> bytes:
 
 
 def mutate(rng: Random, data: bytes) -> bytes:
-    """Change one of the arrays that a transcript is made of, or their order; or some bytes."""
+    """Change one of the arrays of a transcript, or their order, or some bytes."""
     parts = arrays(data)
     if not parts or not rng.randrange(5):
         return mutate_bytes(rng, data)
@@ -99,13 +99,13 @@ def mutate(rng: Random, data: bytes) -> bytes:
         case _:
             try:
                 parts[place] = encode(mutate_value(rng, decode(parts[place])))
-            except ValueError:  # what has no encoding, or is none
+            except ValueError:  # the part is not an encoding, or the changed value has none
                 parts[place] = mutate_bytes(rng, parts[place])
     return b"".join(parts)
 
 
 def arrays(data: bytes) -> list[bytes]:
-    """Return the encodings that stand one after the other; what comes after them is one more."""
+    """Split a file into its consecutive encodings. Bytes that are not an encoding are the last element."""
     unpacker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
     unpacker.feed(data)
     ends = [0]

@@ -1,4 +1,4 @@
-"""``p2pdice verify`` on a hostile file: a verdict and its exit code, in lines that any terminal can bear."""
+"""``p2pdice verify`` with a hostile file: it prints the verdict in printable lines, and exits with its code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _verify(content: bytes) -> None:
 
 
 def _told(*arguments: str, expected: int) -> list[str]:
-    """Return the lines that a command prints; they go to standard output, and nothing to standard error."""
+    """Run a command that must print only to standard output. Return its lines."""
     done = run_here(*arguments, home=Path(arguments[-1]).parent)
     assert (done.returncode, done.stderr) == (expected, "")
     *lines, end = done.stdout.split("\n")

@@ -1,4 +1,4 @@
-"""Words at the table: as they come, and signed again by those whose keys are known."""
+"""Chat messages: with a wrong signature, and signed by players."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.fuzz.target import Target
 
 
 def check(data: bytes) -> None:
-    """Treat ``data`` as the signed bytes of a word."""
+    """Treat ``data`` as the signed bytes of a chat message."""
     try:
         word = parse_word(data, bytes(64))
     except MalformedWordError as error:
         assert str(error)
         return
     assert len(data) <= WORD
-    assert not is_heard(word), "nothing is heard on a wrong signature"
+    assert not is_heard(word), "a chat message with a wrong signature was accepted"
     for identity in IDENTITIES:
         signed = word._replace(signature=identity.private_key.sign(data))
         if is_heard(signed):
@@ -46,7 +46,7 @@ def is_heard(word: SignedWord) -> bool:
         hearing.take(word, 1.0)
     except UnheardWordError:
         return True
-    raise AssertionError("a word was heard twice")
+    raise AssertionError("a chat message was accepted twice")
 
 
 @cache
