@@ -34,7 +34,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 def answers(section: str) -> dict[str, str]:
     """Return the answers in a section of the page by question."""
-    return dict(re.findall(r"^\*\*… (.*?)\*\*(.*?)(?=^\*\*…|\Z)", section, re.MULTILINE | re.DOTALL))
+    return dict(re.findall(r"^(?:- )?\*\*… (.*?)\*\*(.*?)(?=^(?:- )?\*\*…|\Z)", section, re.MULTILINE | re.DOTALL))
 
 
 PLACES = answers(PAGE.partition("## Where do I find …")[2].partition("\n## ")[0])
