@@ -6,9 +6,10 @@ No I/O. The table itself shows bids, dice, turns, counts and verdicts, so the ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, escape, faces, initial, likely, listing, percent, sentence
+from cli.render import capital, command_line, escape, faces, initial, likely, listing, percent, sentence, shown_path
 from cli.table import answers
 from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
@@ -22,6 +23,7 @@ from p2pdice.moves import Bid, Exact, Liar
 from p2pdice.plurals import number
 from p2pdice.state import Expect
 from protocol.events import (
+    Claimed,
     CodeTried,
     ConcedeAccepted,
     CupsSeen,
@@ -162,7 +164,9 @@ def talk(event: Told, board: Board, told: Iterable[str]) -> Iterator[Talk]:
     if isinstance(event, Overdue) and not any(player.is_me for player in event.awaited):
         yield Talk(None, "", f"Waiting for {board.seating.named(event.awaited)}.")  # the clock shows the time
         return
-    if not isinstance(event, CupOpened):
+    if isinstance(event, Claimed):  # the felt explains a claim, and the full path is printed when the table closes
+        yield Talk(None, "", f"Transcript: {shown_path(Path(event.transcript.name))}")
+    elif not isinstance(event, CupOpened):
         yield from (Talk(None, "", text) for text in told)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from cli.render import escape, qr_code
+from cli.table import moment
 from cli.table.board import Board
 from cli.table.picture import picture
 from cli.table.scene import Scene, Talk
@@ -352,10 +353,9 @@ def test_end_card_lists_all_ten_players() -> None:
 def test_end_card_shows_coins_and_the_twin_soul() -> None:
     board = finished("motes")
     shown = drawn(board, (120, 40))
-    assert board.state is not None
-    assert board.state.motes is not None
-    assert board.state.motes.soul is not None
-    assert board.state.motes.soul.name in shown
+    assert board.begun.motes is not None
+    assert board.begun.motes.soul is not None
+    assert board.begun.motes.soul.name in shown
     assert "coins" in shown
 
 
@@ -404,7 +404,10 @@ def test_claimed_match_is_explained_at_every_size(size: tuple[int, int]) -> None
     sample.roll()
     board.take(Claimed("ab" * 32, sample.players, (ben,), 372, Path("friday.p2pdice")))
     board.take_back_line = "p2pdice resume abababab"
-    shown = drawn(board, size)
+    claim = board.claimed
+    assert claim is not None
+    shown = drawn(board, size, scene=Scene(talk=[*moment.talk(claim, board, [*moment.tell(claim, board)])]))
+    assert "Transcript: friday.p2pdice" in shown
     assert "p2pdice resume abababab" in shown
     assert "claimed" in shown.split("\n")[0]
     assert "claimed, not confirmed" in " ".join(shown.split())
