@@ -253,10 +253,12 @@ def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str
         return fit("broke the rules, proven", "broke the rules"), "bad", True
     if seat not in state.live:
         return "out", "quiet", False
-    if fingerprint in board.away or any(each.fingerprint == fingerprint for each in board.absent):
-        since = f" {time_left(scene.away[fingerprint])}" if fingerprint in scene.away else ""
+    since = f" {time_left(scene.away[fingerprint])}" if fingerprint in scene.away else ""
+    if fingerprint in board.away:
         is_gone = fingerprint in board.gone
         return fit(*([] if is_gone else [f"! not answering{since}"]), f"! away{since}"), "warn", True
+    if any(each.fingerprint == fingerprint for each in board.absent):  # connected, but too slow
+        return fit(f"! slow to answer{since}", f"! slow{since}"), "warn", True
     if state.awaits is Expect.STAKES:
         return ("sealed ✓", "good", True) if fingerprint in scene.given else ("thinking", "quiet", False)
     if state.motes is not None and (lasting := [each for each in state.motes.lasting if each.seat == seat]):

@@ -32,7 +32,7 @@ from p2pdice.events import BidMade
 from p2pdice.moves import Bid, Evict, Hand, Play, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
-from protocol.events import DiceRolled, MatchStarted, Misbehaved, PeerLost, YourTurn
+from protocol.events import DiceRolled, MatchStarted, Misbehaved, PeerLost, Suspended, YourTurn
 from tests.cli.table.boards import match_of, people, told
 
 PICTURES: Final = Path(__file__).parent / "pictures"
@@ -338,9 +338,8 @@ def test_roll_animation_ends_with_the_rolled_dice() -> None:
 
 def test_bid_animation_counts_up() -> None:
     board = my_turn()
-    assert board.state is not None
-    bid = board.state.bids[-1]
-    (made,) = told([BidMade(bid.seat, bid.quantity, bid.face)], board.state)
+    bid = board.begun.bids[-1]
+    (made,) = told([BidMade(bid.seat, bid.quantity, bid.face)], board.begun)
     numbers = []
     for age in (0, 70, 200):
         scene = replace(MY_TURN, motion=Motion({type(made.event): (made, float(age))}))
@@ -350,9 +349,8 @@ def test_bid_animation_counts_up() -> None:
 
 def test_resumed_match_shows_the_call_before_the_showdown() -> None:
     called = table("3x5", "9x5", "liar", first=2, dice=(5, 5, 5, 5))
-    assert called.state is not None
     board = Board()
-    board.take(MatchStarted("ab" * 32, called.state.ruleset, called.players, 0, called.state, resumed=True))
+    board.take(MatchStarted("ab" * 32, called.begun.ruleset, called.players, 0, called.begun, resumed=True))
     assert "Ada" in drawn(board, WAITING)
     assert "You call LIAR" in drawn(board, WAITING)
     assert "nine fives" in drawn(board, WAITING)
@@ -361,8 +359,7 @@ def test_resumed_match_shows_the_call_before_the_showdown() -> None:
 def test_dice_of_a_player_who_is_out_count_until_the_round_ends() -> None:
     """Bids have counted on these dice. Their cup may stay down, so the picture says whose they are."""
     board = table(dice=(5, 5, 5, 5))
-    assert board.state is not None
-    state, events = apply(board.state, Evict(3))
+    state, events = apply(board.begun, Evict(3))
     for event in told(events, state):
         board.take(event)
     assert sum(state.dice) == 20
@@ -426,9 +423,8 @@ def test_reader_who_conceded_has_no_dice() -> None:
                 if each.turn is not None and each.hand and each.state is not None and each.state.phase == "bidding"
             )
         )
-        assert board.state is not None
-        dice = (0, *board.state.dice[1:])
-        board.state, board.turn = board.state._replace(dice=dice, live=(1, 2, 3), turn=1), None
+        dice = (0, *board.begun.dice[1:])
+        board.state, board.turn = board.begun._replace(dice=dice, live=(1, 2, 3), turn=1), None
         shown = drawn(board, WAITING)
         assert "You're out." in shown
         assert not re.search(r"\b0 dice", shown)
@@ -609,14 +605,22 @@ def test_card_shows_how_long_a_player_has_not_answered(names: tuple[str, ...], n
     assert "! away 0:42" in away(names, on_purpose=True)
 
 
+@pytest.mark.parametrize(("names", "note"), [(FOUR, "! slow to answer 0:42"), (TEN[:6], "! slow 0:42")])
+def test_card_says_that_a_connected_player_is_slow(names: tuple[str, ...], note: str) -> None:
+    board = table("3x5", names=names, dice=(5,) * len(names))
+    board.take(Suspended((board.players[1],)))
+    shown = drawn(board, replace(WAITING, away={board.players[1].fingerprint: 42}))
+    assert note in shown
+    assert "not answering" not in shown
+
+
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 18), (110, 34)])
 def test_card_shows_proven_misconduct_even_of_a_player_who_is_out(columns: int, rows: int) -> None:
     board = table("3x5")
-    assert board.state is not None
     assert "broke the rules" not in picture(board, WAITING, columns, rows, DARK).text()
     board.take(Misbehaved(board.players[2], 7, "two bids in one turn"))
-    out, _ = apply(board.state, Play(2, parse_move("concede")))
-    for state in (board.state, out):
+    out, _ = apply(board.begun, Play(2, parse_move("concede")))
+    for state in (board.begun, out):
         board.state = state
         assert "broke the rules" in picture(board, WAITING, columns, rows, DARK).text()
 
