@@ -373,6 +373,10 @@ class SpectatorTable(LiveTable):
         self.board.may_speak = False  # until the table, if it is still open, says that spectators may
         self._target = target
 
+    @property
+    def is_waiting(self) -> bool:
+        return self._wish is not None
+
     def way_back(self) -> str:
         """Return the command to watch again."""
         words = ["watch", self.board.match[:8] if self.board.match else self._target, *home_words(self._node.home.path)]

@@ -372,7 +372,8 @@ class Screen:
         with_odds, dialog = self.with_odds, self._shown_dialog()
         progress, clock = table.progress(), table.clock()
         away = self._table.away()
-        keys = moment.useful_keys(board, typed, moves, table.words, with_odds=with_odds, is_behind=table.is_behind)
+        words = [word for word in table.words if word != "again" or not table.is_waiting]
+        keys = moment.useful_keys(board, typed, moves, words, with_odds=with_odds, is_behind=table.is_behind)
         band = moment.band(
             board,
             typed,

@@ -208,6 +208,7 @@ def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None
     watching.take(STARTED)
     watching.obey("again")
     assert paper.said[-1] == "You sit down for the next match as soon as this one is over."
+    assert watching.is_waiting
     assert not watching.wants_seat
     watching.take(OVER)
     assert watching.wants_seat

@@ -22,7 +22,7 @@ from p2pdice.errors import RulesError
 from p2pdice.moves import Bid, Play, Pledges
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
-from protocol.events import LobbyChanged, MatchStarted, PlayerInfo, TableOpened, YourTurn
+from protocol.events import LobbyChanged, MatchResult, MatchStarted, PlayerInfo, TableOpened, YourTurn
 from protocol.storage.home import Home
 from tests.cli.table.boards import JOIN_LINE, Sample
 
@@ -111,6 +111,17 @@ async def test_enter_completes_quit_in_a_match_because_quit_asks_first() -> None
         player.table.obey(line)
         assert not player.table._has_left
         assert player.table._is_leaving
+
+
+async def test_key_bar_no_longer_offers_again_once_it_was_typed() -> None:
+    made = Sample(PRESETS["classic"])
+    made.board.take(MatchResult("ab" * 32, ((0,), (1,), (2,)), made.players))
+    async with lobby(BEN, CLEO) as player:
+        player.table.board = made.board
+        assert ("again", "") in player.screen._scene(80).keys
+        player.table._returning = asyncio.create_task(asyncio.sleep(60))
+        assert ("again", "") not in player.screen._scene(80).keys
+        player.table.close()
 
 
 @pytest.mark.parametrize("is_back", [False, True])
