@@ -192,9 +192,8 @@ def test_spectator_who_sees_all_dice_reads_whether_a_bid_is_true(bid: str, truth
     made.roll()
     made.play(bid)
     made.board.take(CupsSeen(((3,) * 5, (2,) + (3,) * 4, (6,) * 5), made.state))
-    assert made.board.state is not None
-    assert made.board.state.bid is not None
-    assert truth(made.board, made.board.state.bid) == truth_
+    assert made.board.begun.bid is not None
+    assert truth(made.board, made.board.begun.bid) == truth_
 
 
 @pytest.mark.parametrize(

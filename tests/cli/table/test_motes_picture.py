@@ -65,14 +65,13 @@ def test_smallest_window_can_scroll_to_every_move() -> None:
         if board.turn is None or is_stake(board.turn.view) or Bid in map(type, board.turn.view.legal):
             continue
         moves = tuple(offers(board.turn.view, board.seating.names))
-        assert board.state is not None
         for picked in range(len(moves)):
             shown = drawn(board, (40, 12), scene=Scene(moves=moves, picked=picked))
             assert f"▸ {picked + 1}  " in shown
             left = len(moves) - picked - 1
             assert (f"{left} more ↓" in shown) == (left > 0)
-            assert board.state.phase in shown.split("\n")[0] or board.state.phase == "siding"
-        lists.add(board.state.phase)
+            assert board.begun.phase in shown.split("\n")[0] or board.begun.phase == "siding"
+        lists.add(board.begun.phase)
     assert {"discard", "night"} <= lists
 
 
@@ -101,11 +100,10 @@ def test_dice_of_the_showdown_are_not_shown_at_sunrise() -> None:
         and each.state.dice[0]
         and each.showdown is not None
     )
-    assert board.state is not None
-    assert board.state.motes is not None
+    assert board.begun.motes is not None
     rows = drawn(board).split("\n")
-    assert rows[14].split()[: board.state.dice[0]] == ["?"] * board.state.dice[0]
-    assert rows[16].split()[: board.state.dice[0]] == [die.mote.capitalize() for die in board.state.motes.cups[0]]
+    assert rows[14].split()[: board.begun.dice[0]] == ["?"] * board.begun.dice[0]
+    assert rows[16].split()[: board.begun.dice[0]] == [die.mote.capitalize() for die in board.begun.motes.cups[0]]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (110, 34), (120, 40), (150, 46)])
@@ -134,10 +132,9 @@ def test_stack_is_shown_at_every_size(size: tuple[int, int]) -> None:
 
 def test_graveyard_is_below_the_bid_during_bidding() -> None:
     board = at_night()
-    assert board.state is not None
-    assert board.state.motes is not None
-    motes = board.state.motes._replace(stack=())
-    board.state = board.state._replace(phase="bidding", motes=motes)
+    assert board.begun.motes is not None
+    motes = board.begun.motes._replace(stack=())
+    board.state = board.begun._replace(phase="bidding", motes=motes)
     board.turn = None
     shown = drawn(board)
     assert "○ night ─ ● bidding" in shown
@@ -261,12 +258,11 @@ def test_replay_title_shows_the_verdict_on_the_file(verdict: str, told: str) -> 
 
 def test_narrow_list_of_powers_shows_whole_targets() -> None:
     board = at_night()
-    assert board.state is not None
-    assert board.state.motes is not None
+    assert board.begun.motes is not None
     names = tuple(range(4))
     buried = (Buried(Die("light", 0), 0), *(Buried(Die("grey", seat), 3) for seat in names))
-    board.state = board.state._replace(motes=board.state.motes._replace(graveyard=buried, stack=()), phase="sunset")
-    board.turn = YourTurn(view(board.state, 0), 1)
+    board.state = board.begun._replace(motes=board.begun.motes._replace(graveyard=buried, stack=()), phase="sunset")
+    board.turn = YourTurn(view(board.begun, 0), 1)
     moves = tuple(offers(board.turn.view, board.seating.names))
     canvas = Canvas(30, 8, PICTURES)
     draw_chooser(canvas, board, Scene(moves=moves), Area(0, 0, 30, 8))

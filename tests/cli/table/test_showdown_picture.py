@@ -322,8 +322,7 @@ def test_verdict_is_not_cut_at_a_colon(rows: int, columns: int) -> None:
 
 def test_bids_answer_after_a_call_has_the_call_and_verdict() -> None:
     board = called("9x5", "liar")
-    assert board.state is not None
-    board.state = board.state._replace(bids=())
+    board.state = board.begun._replace(bids=())
     assert [*answers.bids(board)] == [
         "Ben called liar on your nine fives.",
         "A lie: six fives, three short. Ben was right; you were wrong.",
