@@ -1,4 +1,4 @@
-"""The felt. It shows the standing bid, the count or the sides of a showdown, the powers, or the stakes.
+"""The felt, the middle of the table. It shows the standing bid, a showdown, the powers, or the stakes.
 
 A die with a power is named after the player it was dealt to: "Dan's Blue". Seat numbers are not shown.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from p2pdice.state import Mischief, PlacedBid, State
 
 EACH: Final = 2
-"""The value of :attr:`~cli.table.board.Board.odds` if each person may choose to see the odds."""
+"""The value of :attr:`~cli.table.board.Board.odds` if each person may choose whether to see the odds."""
 LARGE: Final = 13
 """Minimum rows within the felt for an XL bid."""
 _TALL: Final = 12
@@ -60,7 +60,7 @@ def draw_felt(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def is_staking(board: Board) -> bool:
-    """Return whether stakes are due. There are no dice yet, so the felt can use the rows of the hand, too."""
+    """Return whether stakes are due. There are no dice yet, so the felt can also use the rows of the hand."""
     return board.state is not None and board.state.awaits is Expect.STAKES
 
 
@@ -68,9 +68,9 @@ def is_staking(board: Board) -> bool:
 
 
 def weighed(board: Board, bid: PlacedBid) -> tuple[Fraction, str]:
-    """Return how likely a bid is given the dice in view, and a note on them.
+    """Return the probability that a bid is true given the visible dice, and a note on these dice.
 
-    The dice in view are the reader's or, without a seat, the bidder's if a replay shows them.
+    The visible dice are the reader's. For a spectator of a replay, they are the bidder's, if shown.
     """
     state = board.begun
     hand = board.hand if board.me is not None else board.hands.get(bid.seat, ())
@@ -85,7 +85,7 @@ def weighed(board: Board, bid: PlacedBid) -> tuple[Fraction, str]:
 
 
 def truth(board: Board, bid: PlacedBid) -> str:
-    """For a spectator who sees all dice, return whether a bid is true; for others, which dice are wild."""
+    """Return whether a bid is true if a spectator sees all dice; otherwise, which dice are wild."""
     state = board.begun
     if board.me is not None or any(dice and not board.hands.get(seat) for seat, dice in enumerate(state.dice)):
         return wild(state)
@@ -95,7 +95,7 @@ def truth(board: Board, bid: PlacedBid) -> str:
 
 
 def wild(state: State) -> str:
-    """Return which dice are wild in this round, and whether it is a palifico round."""
+    """Return a note on which dice are wild in this round, and whether it is a palifico round."""
     return f"{'special round: ' * state.palifico}{state.counting.note}"
 
 
@@ -105,7 +105,7 @@ def on_the_table(state: State) -> str:
 
 
 def left_behind(board: Board) -> list[str]:
-    """Return notes on players who are out while their dice still count, as they do until the round ends."""
+    """Return notes on players who are out. Their dice still count until the round ends."""
     state = board.begun
     gone = [seat for seat, left in enumerate(state.dice) if left and seat not in state.live]
     return [f"{number(state.dice[seat])} under {board.seating.whose(seat)} cup, which may stay down" for seat in gone]
@@ -134,11 +134,9 @@ def _no_bid(canvas: Canvas, board: Board, state: State, area: Area) -> None:
         told = [("Everybody rolls.", "text")]
     elif state.awaits is Expect.MOVE and state.phase == "bidding":
         told = [(f"{board.seating.does(state.turn, 'makes', 'make')} the first bid.", "text")]
-    elif state.awaits is Expect.STAKES:
-        told = [("Everybody stakes coins on their own victory.", "text")]
     elif state.awaits is Expect.OVER:
         told = [("The match is over.", "text")]
-    if state.awaits not in (Expect.STAKES, Expect.OVER):
+    if state.awaits is not Expect.OVER:
         told.append((f"{wild(state)} · {on_the_table(state)}", "quiet"))
         told += [(text, "quiet") for text in left_behind(board)]
     top = y + max((rows - len(told)) // 2, 0)
@@ -147,7 +145,7 @@ def _no_bid(canvas: Canvas, board: Board, state: State, area: Area) -> None:
 
 
 def _short(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Area) -> None:
-    """Draw the bid in one row; in a second row, the bids before it and the chance of the bid in the line."""
+    """Draw the bid in one row. A second row, if any, has the earlier bids and the chance of the typed bid."""
     x, y, columns, rows = area
     right = x + columns
     if scene.with_odds:
@@ -165,8 +163,7 @@ def _short(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Are
     if scene.with_odds and isinstance(scene.typed, Bid):
         odds = chance(board, scene.typed.quantity, scene.typed.face)
         right = canvas.right(right, y + 1, f"{scene.typed.quantity}×{scene.typed.face} {percent(odds)}", heat(odds)) - 1
-    assert board.state is not None
-    before = [f"{each.quantity}×{each.face}" for each in board.state.bids[:-1]]
+    before = [f"{each.quantity}×{each.face}" for each in board.begun.bids[:-1]]
     for first in range(len(before)):
         said = f"before: {'… ' * bool(first)}{', '.join(before[first:])}"
         if width(said) <= right - x:
@@ -175,7 +172,7 @@ def _short(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Are
 
 
 def _quantity(scene: Scene, bid: PlacedBid) -> int:
-    """Return the quantity to draw. An animation counts up to that of the bid."""
+    """Return the quantity to draw, which an animation counts up to the quantity of the bid."""
     return max(bid.quantity - max(2 - scene.motion.stage(game.BidMade), 0), 1)
 
 
@@ -258,7 +255,7 @@ def _large(canvas: Canvas, board: Board, scene: Scene, bid: PlacedBid, area: Are
 
 
 def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: int) -> None:
-    """Draw the latest bids of the round in one row, as many as fit."""
+    """Draw as many of the latest bids of the round as fit in one row."""
     state = board.begun
     bids = state.bids if scene.motion.stage(game.BidMade) > 1 else state.bids[:-1]
     chips = [
@@ -281,7 +278,7 @@ def ribbon(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, columns: 
 
 
 def bids_so_far(canvas: Canvas, board: Board, scene: Scene, area: Area) -> int:
-    """List the latest bids of the round, as many as fit, then the call; return the row below them."""
+    """List as many of the latest bids as fit, one per row, then the call; return the row below them."""
     state = board.begun
     # Once a call is judged, the state no longer holds the bids, but the round does.
     made = [bid for each in board.rounds[-1:] for bid in each.bids] if board.call is not None else state.bids
@@ -311,9 +308,8 @@ def _count(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
     :param area: the felt without its edges, or one or two rows.
     """
-    call, state = board.call, board.state
+    call, state = board.call, board.begun
     assert call is not None
-    assert state is not None
     hits = showdown.counted(board, scene.motion)
     x, y, columns, rows = area
     seating = board.seating
@@ -372,8 +368,10 @@ def _slots(
     has_marks: bool = True,
     is_centred: bool = False,
 ) -> None:
-    """Draw a slot for each die that the bid needs. Dice that count fill them, with their owners' marks below; a bar
-    separates dice beyond the bid. If the slots do not fit, draw a gauge."""
+    """Draw a slot for each die that the bid needs, and fill it if such a die was counted. The owner's mark is below it.
+
+    A bar separates dice beyond the bid. If the slots do not fit, draw a gauge instead.
+    """
     total = max(wanted, len(hits))
     cell = next((each for each in (4, 3, 2) if each * total + (len(hits) > wanted) <= columns + each - 3), 0)
     if not cell:
@@ -396,16 +394,11 @@ def _slots(
 
 
 def _siding(canvas: Canvas, board: Board, area: Area) -> None:
-    assert board.state is not None
-    challenge, bid = board.state.challenge, board.state.bid
+    challenge, bid = board.begun.challenge, board.begun.bid
     if challenge is None or bid is None:
         return
     x, y, columns, rows = area
-    exact = challenge.call == "exact"
-    for side, first, title in (
-        ("accuser", challenge.seat, "IT'S EXACT" if exact else "IT'S A LIE"),
-        ("accused", bid.seat, "IT'S NOT" if exact else "IT'S TRUE"),
-    ):
+    for side, first, title in (("accuser", challenge.seat, "IT'S A LIE"), ("accused", bid.seat, "IT'S TRUE")):
         seats = [first, *(seat for seat, other in challenge.sides if other == side)]
         wide = columns * 3 // 8 if rows < _TALL else columns // 2
         left = x if side == "accuser" else x + columns - wide
@@ -430,7 +423,7 @@ def _siding(canvas: Canvas, board: Board, area: Area) -> None:
 
 
 def _names(canvas: Canvas, board: Board, seats: list[int], x: int, y: int, columns: int) -> None:
-    """Draw the players of one side in one row, or only their marks if the names do not fit."""
+    """Draw the players on one side of a call in one row; only their marks if the names do not fit."""
     parts = [f"{canvas.theme.mark(seat)} {board.seating.who(seat)}" for seat in seats]
     if sum(map(width, parts)) + 3 * len(parts) - 3 > columns - 2:
         parts = [canvas.theme.mark(seat) for seat in seats]
@@ -453,7 +446,7 @@ class _Buried(NamedTuple):
 
 
 def _powers(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the windows of the turn with the stack and the graveyard, or with the standing bid.
+    """Draw the windows of the turn. Below them, draw the standing bid during bidding, otherwise stack and graveyard.
 
     :param area: the felt without its edges.
     """
@@ -511,7 +504,7 @@ def _buried(board: Board, motes: Mischief) -> list[_Buried]:
 
 
 def _flowing(canvas: Canvas, board: Board, buried: Sequence[_Buried], area: Area) -> None:
-    """Draw the graveyard in a few rows. If it is too long, leave out names, then show only the motes' letters."""
+    """Draw the graveyard as flowing text. If it is too long, omit the players' names, then shorten motes to letters."""
     x, y, columns, rows = area
     if not buried:
         canvas.put(x, y, "empty", "quiet")
@@ -539,7 +532,7 @@ def _flowing(canvas: Canvas, board: Board, buried: Sequence[_Buried], area: Area
 
 
 def _windows(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: Sequence[_Buried]) -> None:
-    """Draw the stack, with the next die to take effect first, and the graveyard, grouped by player."""
+    """Draw the stack, whose first row is the next die to take effect, and the graveyard, grouped by player."""
     x, y, columns, rows = area
     left, right = x + 3, x + (44 if columns >= _HALF else 3)
     stack = [(effect.by, power_played(*effect, board.seating)) for effect in reversed(motes.stack)]
@@ -585,8 +578,7 @@ def _windows(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: 
 def _in_words(canvas: Canvas, board: Board, motes: Mischief, area: Area, buried: Sequence[_Buried]) -> None:
     """Draw the current window, the top of the stack and the graveyard in up to three rows of text."""
     x, y, columns, rows = area
-    assert board.state is not None
-    now = (window(board.state) or board.state.phase).capitalize()
+    now = (window(board.begun) or board.begun.phase).capitalize()
     said = f"{now}: {power_played(*motes.stack[-1], board.seating)}" if motes.stack else f"{now}."
     lines = broken(said, columns - 2)[:rows]
     for row, line in enumerate(lines):
@@ -613,7 +605,7 @@ def _crown(canvas: Canvas, board: Board, motes: Mischief, area: Area) -> None:
 
 
 def _stake(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the stake in the line, the coins available, and what it wins and loses; or the stake already made."""
+    """Draw the typed stake, the coins available, and what it can win or lose; or the stake already made."""
     x, y, columns, rows = area
     turn = board.turn
     if turn is None:
