@@ -1,1 +1,1 @@
-"""A person's table: its board, its pictures, and the words that can be typed there."""
+"""The user interface at a table: its state, its pictures on the full screen, its lines, and the typed words."""

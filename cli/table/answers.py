@@ -1,4 +1,4 @@
-"""Sentences about a board for all tables: answers to questions, and the questions in dialogs."""
+"""Sentences about a board: answers to what a person types, and the dialogs of the full screen."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def bids(board: Board) -> Iterator[str]:
 
 
 def _called(board: Board) -> Iterator[str]:
-    """Yield the call and the verdict of a round without a standing bid, or a note that there is no bid yet."""
+    """Yield the last call and its verdict, for use while no bid stands; without a call, say that there is no bid."""
     seating, played = board.seating, board.rounds[-1] if board.rounds else None
     if played is None or played.call is None:
         yield "There is no bid in this round yet."
@@ -73,7 +73,7 @@ def _called(board: Board) -> Iterator[str]:
 
 
 def dice(board: Board) -> Iterator[str]:
-    """Yield a line with the reader's dice and everybody's number of dice, then the dice in the graveyard."""
+    """Yield a line with the reader's dice and how many each player has, then a line on the graveyard, if any."""
     if board.state is None:
         yield f"There are no dice yet: {NOT_BEGUN}"
         return
@@ -154,7 +154,7 @@ def players(board: Board) -> Iterator[str]:
 
 
 def whose_turn(board: Board) -> str:
-    """Return a clause on the awaited player: ``waiting for Ada``, ``Ada is choosing``; empty if nobody is awaited."""
+    """Return a clause on what the match waits for, such as ``Ada is choosing``; empty if it waits for nobody."""
     if board.absent:
         return f"waiting for {board.seating.named(board.absent)}"
     if board.state is None:
@@ -183,7 +183,7 @@ def conceding(board: Board) -> str:
 
 
 def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False) -> str:
-    """Return a line with everything needed for a move: the round, the bid, the dice, whose turn it is.
+    """Return a line with the round, the standing bid, the dice and whose turn it is.
 
     :param is_waiting: whether the reader is waiting for a seat in the next match.
     :returns: an empty text if no match is running.
@@ -217,7 +217,7 @@ def status(board: Board, clock: Clock | None = None, *, is_waiting: bool = False
 def score(won: Mapping[str, Sequence[str]], players: Sequence[PlayerInfo]) -> str:
     """Return the score of an evening: ``Ada 2, Ben 1``; empty until its second match is over.
 
-    :param won: the winners' fingerprints by match. Winners who are not among ``players`` are left out.
+    :param won: the winners' fingerprints, by match. Winners who are not in ``players`` are omitted.
     """
     if len(won) < 2:
         return ""
@@ -226,7 +226,7 @@ def score(won: Mapping[str, Sequence[str]], players: Sequence[PlayerInfo]) -> st
     return listing([f"{name} {wins[player.fingerprint]}" for player, name in ranked])
 
 
-# Boxes
+# Dialogs
 
 
 def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_on: bool) -> Dialog:
@@ -254,7 +254,7 @@ def absence_box(
 
     :param seconds: how long they have not answered.
     :param can_wait: whether the reader's program can wait longer.
-    :param can_claim: whether the reader can leave the match as claimed, which takes a match of two.
+    :param can_claim: whether the reader can leave the match as claimed. Only a match of two players allows this.
     """
     name = board.seating.named([lost])
     lines = [f"{name} left {since(seconds)} ago, and can still come back."] if lost.fingerprint in board.gone else []
@@ -287,10 +287,10 @@ def absence_box(
 
 
 def newcomer_box(name: str, player: PlayerInfo, came_by: str, *, namesake: bool) -> Dialog:
-    """Return a host's dialog about a player who asks for a seat, or a guest's about a player who already has one.
+    """Return a dialog about a newcomer: for a host, one who asks for a seat; for a guest, one who already has a seat.
 
     :param name: safe to print.
-    :param came_by: ``code``, ``line`` or ``network``; empty for a guest's dialog.
+    :param came_by: how they found the table: ``code``, ``line`` or ``network``; empty for a guest's dialog.
     :param namesake: whether the reader trusts another key under this name.
     """
     ways = {"code": "came with the code", "line": "came with the long line", "network": "found the table by itself"}

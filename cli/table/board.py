@@ -1,6 +1,7 @@
 """The board: the state of a table at one moment, folded from the events of its node. No I/O, no clock, no sentences.
 
-Each table that is played, watched or replayed has a board. Faces draw it, and typed lines are interpreted with it.
+Every table has one, whether its match is played, watched or replayed. Faces draw the board, and typed lines are
+parsed against it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CupOpened:
-    """The opening of one cup on the screen, made from ``HandsShown`` for the pace. Nodes do not emit it."""
+    """One cup opens on the screen. :func:`cli.table.pace.beats` makes these events; nodes do not emit them."""
 
     seat: int
     shown: game.HandsShown
@@ -75,11 +76,11 @@ class CupOpened:
 
 
 Told = NodeEvent | CupOpened
-"""Everything that a board takes: the events of a node, and the opening of single cups."""
+"""An event that a board can take: one of a node's events, or the opening of one cup."""
 
 
 class Showdown(NamedTuple):
-    """The end of a round as it is shown: cups, count, verdict, and lost dice."""
+    """The end of a round, as far as it is shown: cups, count, verdict, and lost dice."""
 
     shown: game.HandsShown
     played: Round
@@ -93,7 +94,7 @@ class Showdown(NamedTuple):
         return self.played.shown is not None
 
     def count_in(self, seats: Iterable[int]) -> int:
-        """Return how many dice in these cups count for the bid."""
+        """Return how many dice in the cups of these seats count for the bid."""
         return self.shown.counting.count((self.shown.hands[seat] or () for seat in seats), self.shown.face)
 
     def counts(self, face: int) -> bool:
@@ -102,7 +103,7 @@ class Showdown(NamedTuple):
 
 
 class Board:
-    """Everything that is known about a table. Faces only read it; :meth:`take` changes it.
+    """The state of a table. :meth:`take` changes it, and faces only read it.
 
     A table also sets :attr:`match`, :attr:`players` and :attr:`odds` when it opens in the middle of a match. It clears
     :attr:`turn` as soon as a move is made, before the node reports the move.
@@ -112,9 +113,9 @@ class Board:
         self.name = ""
         """The table's name as a peer wrote it, so not safe to print; empty if unknown."""
         self.join_line = ""
-        """The argument of ``p2pdice join`` for others; empty unless the reader hosts a table with seats for them."""
+        """The long argument of ``p2pdice join``; empty unless the reader hosts a table with seats for other people."""
         self.code = ""
-        """The table's short code, the easier argument; empty if there is none, or wrong tries have closed it."""
+        """The short argument of ``p2pdice join``; empty if there is none, or too many wrong tries have disabled it."""
         self.qr = ""
         """The background for which the join line is drawn as a QR code (see :mod:`cli.render`); empty for no code."""
         self.seats = 0
@@ -122,12 +123,12 @@ class Board:
         self.hosts = False
         """Whether the reader's program opened the table."""
         self.odds = 2
-        """Whether chances may be shown at this table: 0 no, 1 yes, 2 each person decides."""
+        """Whether chances may be shown at this table: 0 no, 1 yes, 2 as each person prefers."""
         self.may_speak = True
-        """Whether the reader can chat. Spectators can do so only if the table allows it."""
+        """Whether the reader can chat. The table decides whether spectators can."""
         self.ruleset: Ruleset | None = None
         self.rules_name = ""
-        """The name of house rules, which may be any text; empty if unknown."""
+        """The name of the house rules, not safe to print; empty if unknown."""
         self.players: tuple[PlayerInfo, ...] = ()
         """In the order of the lobby; by seat once the seats are drawn."""
         self.seating = Seating()
@@ -141,11 +142,11 @@ class Board:
         self.hand: Hand = ()
         """The reader's own dice, while they are in the cup."""
         self.hands: dict[int, Hand] = {}
-        """Dice that the reader sees in closed cups, by seat: their own, or all in a replay that shows all."""
+        """Dice in closed cups that the reader can see, by seat: their own; in a replay, perhaps everybody's."""
         self.is_back = False
-        """Whether the reader has just returned to the match, and nothing has happened in it since."""
+        """Whether nothing has happened in the match since the reader returned to it."""
         self.turn: YourTurn | None = None
-        """The question that the reader must answer; None if there is none."""
+        """The request for the reader's move; None if there is none."""
         self.away: set[str] = set()
         """Fingerprints of players who cannot be reached."""
         self.gone: set[str] = set()
@@ -159,19 +160,19 @@ class Board:
         self.watchers: tuple[str, ...] = ()
         """Names of spectators, safe to print."""
         self.recognised: dict[str, Recognised] = {}
-        """How well this home knows other players, by fingerprint."""
+        """How well the reader knows other players, by fingerprint."""
         self.unfamiliar: dict[str, Unfamiliar] = {}
         """Players whose name or key conflicts with earlier meetings, by fingerprint."""
         self.heeded: frozenset[tuple[str, str]] = frozenset()
-        """Fingerprints and names of players in :attr:`unfamiliar` for whom the reader has dismissed the warning."""
+        """The (fingerprint, name) of each player in :attr:`unfamiliar` whose warning the reader has dismissed."""
         self.is_asked_about = False
         """Whether the host is being asked to let the reader sit down."""
         self.cheats: frozenset[str] = frozenset()
         """Fingerprints of players whose own signatures prove that they broke the rules."""
         self.foul: Misbehaved | None = None
-        """The latest such proof, until the next round begins."""
+        """The latest proof that a player broke the rules, until the next round begins."""
         self.claimed: Claimed | None = None
-        """How the reader left the last match if it did not end; the board then holds nothing else of that match."""
+        """The claim with which the reader left the last match. The board then has no other data on that match."""
         self.take_back_line = ""
         """The command that returns to the claimed match; empty if there is none."""
         self.is_new_home = False
@@ -181,9 +182,9 @@ class Board:
         self.purse = ""
         """The reader's coins in words, ``1,000 coins``; empty if unknown."""
         self.rounds: tuple[Round, ...] = ()
-        """The rounds of this match, or of the part that this board has seen."""
+        """The rounds of this match, as far as this board has seen them."""
         self._recap: tuple[tuple[Round, ...], Seating, tuple[RecapRow, ...]] = ((), Seating(), ())
-        """The last recap, after the rounds and the seating from which it was made."""
+        """The cached recap: the rounds and the seating that it was made from, then its rows."""
 
     @property
     def begun(self) -> State:
@@ -203,12 +204,12 @@ class Board:
 
     @property
     def has_leavers(self) -> bool:
-        """Whether players left before the end: they conceded, or the others voted to go on without them."""
+        """Whether a player left early: they conceded, or the others voted to go on without them."""
         return self.state is not None and any(each.reason in ("conceded", "evicted") for each in self.state.exits)
 
     @property
     def recap(self) -> tuple[RecapRow, ...]:
-        """The recap of the match so far. It is slow to make, so it is cached until something happens."""
+        """The recap of the match so far. It is slow to compute, so it is cached until the rounds change."""
         rounds, seating, rows = self._recap
         if rounds is not self.rounds or seating is not self.seating:
             rows = recap(self.rounds, self.seating) if self.seating.names else ()
@@ -217,7 +218,7 @@ class Board:
 
     @property
     def final_names(self) -> tuple[str, ...]:
-        """Names for the end of a match, by seat. No plate shows there that a name is that of somebody's bot."""
+        """The names on the end card, by seat. They say whose bot a player is, because the card has no plates."""
         assert self.over is not None
         full = display_names(self.over.players)
         first = self.seating.names or full
@@ -227,14 +228,14 @@ class Board:
         )
 
     def copy(self) -> Board:
-        """Return a copy that does not share changes with this board."""
+        """Return an independent copy."""
         twin = copy(self)
         twin.hands, twin.away, twin.gone = dict(self.hands), set(self.away), set(self.gone)
         return twin
 
     @property
     def false_friends(self) -> tuple[PlayerInfo, ...]:
-        """Players with a known name but another key, until the reader trusts that key or dismisses the warning."""
+        """Players with a known name but another key, unless the reader has trusted it or dismissed the warning."""
         return tuple(
             player
             for player in self.players
@@ -251,7 +252,7 @@ class Board:
 
     @property
     def unreachable(self) -> tuple[PlayerInfo, ...]:
-        """Live players who owe the match a message and cannot be reached."""
+        """Live players who must send a message before the match can go on, but cannot be reached."""
         if self.state is None or not self.seating.names:
             return ()
         owing = [self.seating.players[seat] for seat in self.state.expects.seats if seat in self.state.live]
@@ -259,7 +260,7 @@ class Board:
 
     @property
     def plays(self) -> bool:
-        """Whether the reader has a seat, and is live if the match has begun."""
+        """Whether the reader has a seat and, if the match has begun, is still in it."""
         return self.me is not None and (self.state is None or self.me in self.state.live)
 
     def take(self, event: Told) -> None:
@@ -351,7 +352,7 @@ class Board:
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
         self.is_back, self.is_new_home = event.resumed, False
         self.hands.clear()
-        if not event.resumed:  # all players have just signed this match, so none can have left it
+        if not event.resumed:  # all players have just signed this match, so all are here
             self.away.clear()
             self.gone.clear()
 
@@ -391,12 +392,12 @@ class Board:
 
 
 def cups_in_order(shown: game.HandsShown, call: game.ChallengeCalled | None) -> list[int]:
-    """Return the seats whose cups go up, in order: the caller's first, then clockwise, the bidder's last."""
+    """Return the seats in the order in which their cups open: the caller first, then clockwise, the bidder last."""
     first, last = (0, -1) if call is None else (call.seat, call.bidder)
     places = [(first + step) % len(shown.hands) for step in range(len(shown.hands))]
     return [seat for seat in sorted(places, key=lambda seat: seat == last) if shown.hands[seat] != ()]
 
 
 def _unasked(state: State) -> State:
-    """Return the state between two events of one move, when it is nobody's turn."""
+    """Return a state in which it is nobody's turn, for use between two events of one move."""
     return state._replace(turn=NOBODY, awaits=Expect.HANDS)

@@ -1,8 +1,7 @@
-"""A canvas: the cells of a picture. Each has a sign, the role of its ink, and the role of its ground.
+"""A canvas: a grid of terminal cells to draw on. Each cell has a sign, an ink (its colour) and a ground (its fill).
 
-Drawing does not depend on colours: a theme defines how a role looks, and what replaces a sign in ASCII. A die is XL
-(14 by 7 cells), L (7 by 3) or a tile (3 by 1). In ASCII, the rows of a die are in brackets, and numbers have seven
-segments.
+Inks and grounds are roles, such as ``quiet``; a theme maps roles to colours, and signs to ASCII. A die is XL (14 by 7
+cells), L (7 by 3) or a tile (3 by 1). In ASCII, the rows of a die are in brackets, and numbers have seven segments.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _SEGMENTS: Final = (
     "| |  | _| _||_||_ |_   ||_||_|",
     "|_|  ||_  _|  | _||_|  ||_| _|",
 )
-"""The rows of the digits, each three columns wide."""
+"""The digits 0 to 9 side by side, three columns each, in three rows."""
 _DIGITS: Final = """
 0 01110 11011 11011 11011 11011 01110  1 00110 01110 00110 00110 00110 01111  2 11110 00011 00110 01100 11000 11111
 3 11110 00011 01110 00011 00011 11110  4 11011 11011 11011 11111 00011 00011  5 11111 11000 11110 00011 00011 11110
@@ -70,7 +69,7 @@ X 101 101 010 101 101  Y 101 101 010 010 010  Z 111 001 010 100 111  0 010 101 1
 2 110 001 010 100 111  3 110 001 010 001 110  4 101 101 111 001 001  5 111 100 110 001 110  6 011 100 110 101 010
 7 111 001 010 010 010  8 010 101 010 101 010  9 010 101 011 001 110  - 00 00 11 00 00  _ 0 0 0 0 0
 """
-"""The pixels of each sign, row by row. ``_`` stands for a blank."""
+"""Each sign and its rows of pixels. ``_`` stands for a blank."""
 _TALL: Final = (0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5)
 """For each row of pixels of an XL number, the row of the L number that it repeats."""
 
@@ -99,7 +98,7 @@ class Canvas:
         bold: bool = False,
         underline: bool = False,
     ) -> int:
-        """Write a text from a cell on, and return the column after it."""
+        """Write a text whose first cell is at (x, y), and return the column after it."""
         cells = _cells(text if text.isascii() or not self.theme.is_ascii else self.theme.sign(text))
         end = x + len(cells)
         start, stop = max(x, 0), min(end, self.width)
@@ -121,7 +120,7 @@ class Canvas:
         return end
 
     def right(self, x: int, y: int, text: str, role: str = "text", on: str | None = None, *, bold: bool = False) -> int:
-        """Write a text that ends just before a column, and return the column where it begins."""
+        """Write a text that ends just before column ``x``, and return the column where it begins."""
         start = x - width(text)
         self.put(start, y, text, role, on, bold=bold)
         return start
@@ -145,7 +144,7 @@ class Canvas:
             self.put(x + width - 1, row, "│", role, on)
 
     def felt(self, area: Area) -> Area:
-        """Draw the felt, and return the area within its edges."""
+        """Draw the background of the felt, and return the area within its edges."""
         x, y, width, height = area
         if self.theme.is_framed:
             self.frame(x, y, width, height, "quiet")
@@ -156,13 +155,16 @@ class Canvas:
         return Area(x, y + 1, width, height - 2)
 
     def gauge(self, x: int, y: int, width: int, share: Fraction | float) -> None:
-        """Draw a bar that is filled to a share from 0 to 1."""
+        """Draw a horizontal bar.
+
+        :param share: the filled part, from 0 to 1.
+        """
         full = round(share * width)
         done, left = ("=", ".") if self.theme.is_ascii else ("━", "─")
         self.put(self.put(x, y, done * full, "counts", bold=True), y, left * (width - full), "quiet")
 
     def die(self, x: int, y: int, face: int, kind: DieLook = "die", size: Size = "L") -> None:
-        """Draw a die of a kind. A ``closed`` die shows no face."""
+        """Draw a die. A ``closed`` die shows no face."""
         ground: str = "hidden" if kind in ("miss", "closed") else kind
         pips = ("     ", "  ?  ", "     ") if kind == "closed" else _PIPS[face]
         if kind == "gone" and self.theme.is_mono:
@@ -174,7 +176,7 @@ class Canvas:
                     self.put(x, y + row, f"│{line[1:-1]}│" if is_framed else line, on=ground)
                 return
             x, y = x + 3, y + 2
-        # Brackets around a tile mean that the die counts, so without colours a large die has other edges.
+        # On a tile, brackets mean that the die counts, so the edges of a large die look different.
         form = "[{}]" if self.theme.is_ascii else "│{}│" if is_framed else " {} "
         for row, line in enumerate(pips):
             self.put(x, y + row, form.format(line), on=ground, bold=kind == "counts")
@@ -191,7 +193,7 @@ class Canvas:
         return self.put(x, y, form.format(sign), bold=kind == "counts")
 
     def number(self, x: int, y: int, value: int, role: str = "text", size: Size = "L") -> int:
-        """Draw a number as high as a die of a size (in ASCII always as an L die); return the column after it."""
+        """Draw a number as high as a die of this size (in ASCII, always L); return the column after it."""
         if self.theme.is_ascii:
             y += (DIE_HEIGHT[size] - DIE_HEIGHT["L"]) // 2
         for digit in str(value):
@@ -278,7 +280,7 @@ def cut(text: str, columns: int) -> str:
 def broken(said: str, columns: int) -> list[str]:
     """Return a text in lines of at most ``columns`` columns, broken between words.
 
-    A path or command that is too long is broken between its parts, and a part that is too long at any character.
+    A path or command that is too long is broken between its parts. A part that is too long is broken anywhere.
 
     >>> broken("one two\\n    p2pdice verify file\\n    ~/evenings/friday", 15)
     ['one two', '    p2pdice ', '    verify file', '    ~/evenings/', '    friday']
@@ -305,7 +307,7 @@ def _broken_line(line: str, columns: int) -> list[str]:
 
 
 def _first(text: str, columns: int) -> str:
-    """Return the longest beginning that fits, including the combining marks on its last character."""
+    """Return the longest prefix that fits, including the combining marks on its last character."""
     taken = 0
     for place, character in enumerate(text):
         taken += width(character)

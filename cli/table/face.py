@@ -1,4 +1,4 @@
-"""The faces of a table that read lines and print sentences, at a terminal or through pipes."""
+"""Line mode: faces of a table that read lines and print sentences, at a terminal or through pipes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ HOST: Final = "host"
 _LULL: Final = 0.1
 """Seconds without output before a prompt."""
 _REST: Final = 2.0
-"""Seconds without output before a prompt that asks for nothing, so that not every move of a bot is followed by one."""
+"""Seconds without output before a prompt that asks for nothing. A shorter time would add a prompt after each bot's
+move."""
 _STILL_COUNTS: Final = "The table's messages can interrupt a line while you are typing. What you typed is kept" + (
     "." if sys.platform == "win32" else ": Ctrl-R shows it, Ctrl-U clears it."
 )
-"""Printed once, after the first interruption. Only the terminal, which edits lines, knows whether one was begun."""
+"""Printed once, after the first possible interruption. Only the terminal knows whether a line was being typed."""
 
 
 class InterruptedByUserError(Exception):
@@ -40,8 +41,8 @@ class InterruptedByUserError(Exception):
 
 
 _typed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Queue[str | None]] = WeakKeyDictionary()
-"""Typed lines that are not read yet. A thread that waits in a read cannot be stopped, so one thread for each event loop
-serves all its tables in turn. It is a daemon, so it does not keep the process alive."""
+"""The queue of unread lines of each event loop. One thread per loop reads standard input for all its tables, because a
+thread that is blocked in a read cannot be stopped. It is a daemon, so it does not keep the process alive."""
 
 
 def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None]) -> None:
@@ -53,7 +54,7 @@ def _read_all(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[str | None])
 
 
 class PipedInput:
-    """Reads lines from standard input, be it a pipe or a terminal."""
+    """Reads lines from standard input, which may be a pipe or a terminal."""
 
     page_size = None
 
@@ -70,7 +71,7 @@ class PipedInput:
 
 
 def painter(stream: TextIO, color: str) -> Callable[[str], str]:
-    """Return a function that colours a text for a stream, or leaves it unchanged if there are to be no colours.
+    """Return a function that colours a text for a stream. If colours are off, it returns the text unchanged.
 
     :param color: the setting: a background, ``auto``, or ``none``.
     """
@@ -109,8 +110,8 @@ class PipedLines(PipedInput):
 class TerminalLines(PipedInput):
     """Lines at a terminal, one below the other. Nothing is repainted, so a screen reader can follow.
 
-    The terminal itself echoes and edits the line. News appears even while somebody types, because it may be urgent, and
-    the prompt is printed again after it. This is an asynchronous context manager.
+    The terminal itself echoes and edits the line. News may be urgent, so it appears even while the player is typing,
+    and the prompt is then printed again. This is an asynchronous context manager.
     """
 
     is_interactive = True
@@ -123,11 +124,11 @@ class TerminalLines(PipedInput):
         self._bell = bell
         self._paint = painter(sys.stdout, color)
         self._prompted = ""
-        """The prompt at the end of the output, where somebody may be typing; empty if there is none."""
+        """The prompt at the end of the output, where the player may be typing; empty if there is none."""
         self._is_due = True
-        """Whether the next prompt is due even if it asks for nothing: it is the first, or follows an answer."""
+        """Whether to prompt next time even if nothing is asked: the prompt is the first, or follows an answer."""
         self._has_broken_in = False
-        """Whether news was printed while somebody may have been typing."""
+        """Whether news was printed while the player may have been typing."""
         self._has_explained = False
         """Whether the player has been told that an interrupted line still counts."""
         self._prompting: asyncio.TimerHandle | None = None
@@ -167,7 +168,7 @@ class TerminalLines(PipedInput):
         self._write(f"{before}{self._paint(wrapped(harmless(text), get_terminal_size().columns))}\n")
 
     def _write(self, text: str) -> None:
-        # Timers and bots write, too. If the terminal is closed, read() reports the end of the input.
+        # Timers and bots write, too. They need not report a closed terminal, because read() does.
         with contextlib.suppress(OSError):
             self._writer.write(text)
 

@@ -1,4 +1,4 @@
-"""The reader's own place: their dice and, beside them, the choices, the verdict, or the strip of a watcher."""
+"""The reader's own dice and, beside them, their choices or the verdict. A spectator gets a strip instead of dice."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LADDER: Final = 36
 _SEEN: Final = "You see what the table sees: the bids, and the dice when the cups go up."
 _CHECKED: Final = "This program checks every signature and every roll as it happens."
 _LABEL: Final = 7
-"""Columns of the label before a row of the replay's strip."""
+"""Columns of the label at the start of each row of a replay's strip."""
 
 
 def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
-    """Return the bid whose dice are gold: the one in the line, or else the standing one; None if there is neither."""
+    """Return the bid whose dice are gold: the typed bid, or else the standing one; None if there is neither."""
     if isinstance(scene.typed, Bid):
         return scene.typed.quantity, scene.typed.face
     bid = board.state.bid if board.state is not None else None
@@ -44,7 +44,7 @@ def bid_of_interest(board: Board, scene: Scene) -> tuple[int, int] | None:
 def draw_hand(
     canvas: Canvas, board: Board, scene: Scene, area: Area, kinds: Sequence[DieLook] = (), note: str = ""
 ) -> None:
-    """Draw the reader's dice as large as they fit. Those that count for a bid are gold.
+    """Draw the reader's dice in the largest size that fits. Dice that count for a bid are gold.
 
     :param area: five or more rows also have room for a plate.
     :param kinds: how to draw each of the dice in a showdown.
@@ -95,10 +95,10 @@ def draw_hand(
 
 
 def _own(board: Board, scene: Scene) -> Sequence[int]:
-    """Return the reader's dice, or other faces while they roll."""
+    """Return the faces to draw: the reader's dice or, during the roll animation, other faces."""
     assert board.me is not None
     if board.showdown is not None:
-        # With powers, the turn continues after the verdict, but these dice no longer exist.
+        # With powers, the turn continues after the verdict, but the dice of the showdown no longer exist.
         return board.showdown.shown.hands[board.me] or () if showdown.is_on(board) else ()
     if not board.hand and board.state is not None and board.state.awaits is not Expect.ROLLED:
         return ()
@@ -109,7 +109,7 @@ def _own(board: Board, scene: Scene) -> Sequence[int]:
 
 
 def _label(canvas: Canvas, face: int, kind: DieLook, aim: int, mote: str) -> str:
-    """Return the label of a die. If the die counts, signs around the label show it even without colours."""
+    """Return the label of a die. If the die counts, the label has brackets, which show it even without colours."""
     if kind == "gone":
         return "✕"
     said = f"{face} wild" if kind == "counts" and face != aim else str(face)
@@ -127,7 +127,7 @@ def _tiles(
 ) -> None:
     """Draw dice as tiles in the available rows, or as digits if the tiles do not fit.
 
-    :param letters: the letters of their motes, drawn after the tiles if they fit.
+    :param letters: the letter of each die's mote, drawn after its tile if there is room.
     """
     x, y, columns, rows = area
     if who and columns >= 5 + 3 * len(own):
@@ -150,7 +150,7 @@ def _tiles(
 
 
 def draw_chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the bids, or the other moves, that the reader can choose from; on another player's turn, the next turns."""
+    """Draw the bids or other moves that the reader can choose from. On another player's turn, draw the next turns."""
     state = board.begun
     if board.turn is None:
         _next_turns(canvas, board, state, area)
@@ -165,8 +165,10 @@ def draw_chooser(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None
 
 
 def _ladder(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], area: Area) -> None:
-    """Draw a row for each number of dice and a column for each face. As with the arrow keys, more dice are further up.
-    The rows scroll only as far as the bid in the line requires."""
+    """Draw a row for each number of dice, and a column for each face. As with the arrow keys, up means more dice.
+
+    The rows scroll only as far as the typed bid requires.
+    """
     state = board.begun
     x, y, _, rows = area
     here = scene.typed if isinstance(scene.typed, Bid) else None
@@ -205,7 +207,7 @@ def _rung(canvas: Canvas, board: Board, scene: Scene, x: int, y: int, quantity: 
 
 
 def _stepper(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], area: Area) -> None:
-    """Draw the bid in the line, or else the lowest legal one, with others below it."""
+    """Draw the typed bid, or else the lowest legal one, and two alternatives below it."""
     x, y, columns, _ = area
     here = scene.typed if isinstance(scene.typed, Bid) else bids[0]
     canvas.put(x, y, "Raise to" if board.state is not None and board.state.bid else "Bid", "quiet")
@@ -222,13 +224,13 @@ def _stepper(canvas: Canvas, board: Board, scene: Scene, bids: Sequence[Bid], ar
 
 
 def _nearby(bids: Sequence[Bid], here: Bid) -> list[Bid]:
-    """Return up to two other bids: the lowest legal one, and one more die of the same face."""
+    """Return up to two alternatives: the lowest legal bid, and the given bid with one more die."""
     more = Bid(here.quantity + 1, here.face)
     return [bid for bid in bids if bid not in (here, more)][:1] + [more] * (more in bids)
 
 
 def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """List the moves, for a digit or the arrow keys to pick from. If not all fit, show those around the pick."""
+    """List the moves, which digits and arrow keys select. If not all fit, scroll to the selected one."""
     x, y, columns, rows = area
     picked = scene.picked if scene.picked is not None else -1
     told = [*_offered(board, scene)]
@@ -250,9 +252,9 @@ def _moves(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def _offered(board: Board, scene: Scene, *, in_short: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the moves in words, each with its chance if it has one.
+    """Yield each move in words, and the chance that it is right; empty for most moves.
 
-    :param in_short: give powers as they are typed.
+    :param in_short: name powers as they are typed, without their purpose.
     """
     assert board.turn is not None
     view, seating = board.turn.view, board.seating
@@ -260,7 +262,7 @@ def _offered(board: Board, scene: Scene, *, in_short: bool = False) -> Iterator[
     for typed, move in zip(scene.moves, view.legal, strict=False):
         match move:
             case Side() if challenge is not None and bid is not None:
-                odds = chance(board, bid.quantity, bid.face)  # only a call of liar has sides
+                odds = chance(board, bid.quantity, bid.face)  # rules with sides have no call of exact
                 seat, verb, odds = (
                     (challenge.seat, "called", 1 - odds) if move.side == "accuser" else (bid.seat, "bid", odds)
                 )
@@ -328,7 +330,7 @@ def _turns(board: Board, live: Sequence[int], rows: int) -> Iterator[tuple[int, 
 
 
 def draw_verdict(canvas: Canvas, board: Board, area: Area) -> None:
-    """Draw the verdict in large letters or, before it, the order in which the cups go up.
+    """Draw the verdict in large letters. Before there is one, say in which order the cups open.
 
     :param area: at least one row.
     """

@@ -1,4 +1,4 @@
-"""The table of a first round against Coach: 60 seconds, three dice each, all on this laptop. Nothing counts."""
+"""The lesson: a scripted first round against Coach, 60 seconds long, with three dice each. It needs no network."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Lesson(NamedTuple):
     """One step: Coach's words, and the only move that leads to the next step."""
 
     words: str
-    """In full. ``{raise}``, ``{call}`` and ``{on}`` stand for what to press or type."""
+    """``{raise}``, ``{call}`` and ``{on}`` stand for what to press or type."""
     move: Move | None = None
-    """None if an empty line goes on."""
+    """None if an empty line leads to the next step."""
     nudge: str = ""
-    """The answer to any other move, which has no effect."""
+    """The answer to any other move."""
 
 
 LESSONS: Final = (
@@ -66,7 +66,7 @@ _WORDS: Final = {"raise": "type 3x4", "call": "type liar", "on": "Enter goes on"
 
 
 def spoken(words: str, *, has_keys: bool) -> str:
-    """Return a step's words for a reader who has the keys of a full screen, or for one who types every move.
+    """Return a step's words with instructions for a full screen with keys, or for typed lines.
 
     >>> spoken("Raise it: {raise}.", has_keys=False)
     'Raise it: type 3x4.'
@@ -75,11 +75,11 @@ def spoken(words: str, *, has_keys: bool) -> str:
 
 
 class LessonTable(Table):
-    """A round with the dice of :data:`HANDS` and the bids of :data:`LESSONS`.
+    """A table that plays :data:`LESSONS` with the dice of :data:`HANDS`.
 
     :param name: the learner's nickname.
     :param face: the face of the lobby, if the lesson interrupts one.
-    :param lobby: the table that goes on behind the lesson. Its dialogs appear on the screen.
+    :param lobby: the table that continues in the background. Its dialogs still appear.
     """
 
     kind = "l"
@@ -89,16 +89,16 @@ class LessonTable(Table):
     def __init__(self, showing: Showing, name: str, face: Face | None = None, lobby: Table | None = None) -> None:
         super().__init__(showing, face)
         self.step = 0
-        """The number of the step that is shown, from 1; 0 before the first."""
+        """The number of the current step, from 1; 0 before the first."""
         self._lobby = lobby
         self._explained = 0
-        """The number of steps that Coach has explained, shown or not."""
+        """The number of steps whose words have been produced, though some may not be shown yet."""
         self._players = (PlayerInfo(name, "", is_me=True), PlayerInfo(COACH, ""))
         self._state = new_match(PRESETS["classic"].with_options({"dice": "3"}), 2, first=_COACH)
         self._lines: asyncio.Queue[Move | None] = asyncio.Queue()
 
     async def follow(self) -> None:
-        """Go through the steps, with the learner's moves from :meth:`obey`."""
+        """Go through the steps. Each waits for the learner's move or line from :meth:`obey`."""
         async for event in self.pace.follow(self._events(), self.board):
             self.take(event)
         self._has_left = True
@@ -142,7 +142,7 @@ class LessonTable(Table):
             self.lesson = f"step {self.step} of {len(LESSONS)}   Esc skips"
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        """Return nothing: the screen shows Coach's words beside the table."""
+        """Return nothing: the screen shows Coach's words in a place of their own."""
         return ()
 
     @property

@@ -1,4 +1,4 @@
-"""The line that is typed on the full screen. Keys put moves into it and complete it; a hint explains its meaning."""
+"""The input line of the full screen. Keys put moves into it and complete words; a hint explains the typed move."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Step = Literal["up", "down", "left", "right"]
 
 _PASTED: Final = 1000
-"""Maximum characters taken from a paste."""
+"""Maximum characters accepted from a paste."""
 _CALLS: Final = (("!", "liar"), ("=", "exact"))
 _COINS: Final[dict[Step, int]] = {"up": 50, "down": -50, "right": 10, "left": -10}
 
 
 class _Ghost(AutoSuggest):
-    """Suggests the rest of the word being typed, after the cursor."""
+    """Suggests the rest of the word being typed, which is drawn after the cursor."""
 
     def __init__(self, line: LineEditor) -> None:
         self._line = line
@@ -41,7 +41,7 @@ class _Ghost(AutoSuggest):
 
 
 class LineEditor:
-    """The line being typed.
+    """The input line.
 
     :param submit: receives each finished line.
     """
@@ -56,7 +56,7 @@ class LineEditor:
         self.table = table
         self._submit = submit
         self._picked = ""
-        """The text that keys have put into the line; empty once somebody types."""
+        """The text that keys have put into the line; empty once the person types."""
         self._candidates: list[str] = []
         """The completions that Tab cycles through."""
         self.hints: Sequence[str] = ()
@@ -74,16 +74,16 @@ class LineEditor:
 
     @property
     def picked(self) -> str:
-        """The line's text if keys have put all of it there; otherwise empty."""
+        """The line's text if keys have put it there; otherwise empty."""
         return self._picked if self.buffer.text == self._picked else ""
 
     def put(self, text: str) -> None:
-        """Put a text into the line, as keys do."""
+        """Put a text into the line, as if a key had done it."""
         self._candidates = []
         self._put(text)
 
     def meant(self) -> Move | None:
-        """Return the move that the line means, legal or not; None if there is none, or it is not the reader's turn."""
+        """Return the typed move, legal or not; None if the line is no move, or it is not the reader's turn."""
         board, text = self.table.board, self.buffer.text
         if board.turn is None or not text:
             return None
@@ -94,7 +94,7 @@ class LineEditor:
         return heard if isinstance(heard, Move) else None
 
     def moves(self) -> Sequence[str]:
-        """Return the moves to pick from if no bid can be made, such as powers, sides or dice to lose."""
+        """Return the legal moves if none of them is a bid or a stake; otherwise nothing."""
         turn = self.table.board.turn
         if turn is None or is_stake(turn.view) or any(isinstance(move, Bid) for move in turn.view.legal):
             return ()
@@ -106,7 +106,7 @@ class LineEditor:
         return [*self._candidates[place:], *self._candidates[:place]]
 
     def ghost(self, text: str) -> str:
-        """Return a word with this beginning, from the key bar if possible; empty if there is none, or a move fits."""
+        """Return a word that begins with ``text``, preferably from the key bar; empty if none does, or a move does."""
         stem = text.lower()
         turn = self.table.board.turn
         if not stem.strip() or stem != stem.lstrip():
@@ -119,10 +119,10 @@ class LineEditor:
         return next((word for word in known if word.startswith(stem)), "")
 
     def _is_taken(self, word: str) -> bool:
-        """Return whether Enter may complete the beginning of a word in the key bar.
+        """Return whether Enter may complete an abbreviation to this word of the key bar.
 
-        It may not if the next line cannot undo the word, except *quit*: in a match *quit* asks first, and after a match
-        nothing can be lost.
+        It may not complete words that cannot be undone. *quit* is an exception in a match, where it asks first, and
+        after a match, where nothing can be lost.
         """
         board = self.table.board
         is_safe = word == "quit" and (board.match or board.over is not None)
@@ -173,7 +173,7 @@ class LineEditor:
             self.buffer.cursor_right()
 
     def _call(self, word: str) -> None:
-        """Put a call into the line or, if it is already there, make it."""
+        """Put a call into the line; if it is already there, make the call."""
         if self.buffer.text == word:
             self._clear()
             self._submit(word)
@@ -181,7 +181,7 @@ class LineEditor:
             self._put(word)
 
     def _complete(self, step: int) -> None:
-        """Put the next completion of the typed text into the line; the previous one if the step is -1."""
+        """Put the next completion into the line, or the previous one if ``step`` is -1."""
         if self._candidates:
             place = (self._candidates.index(self.buffer.text) + step) % len(self._candidates)
         else:
@@ -197,7 +197,7 @@ class LineEditor:
     def bindings(self, is_closed: Filter) -> KeyBindings:
         """Return the key bindings of the line.
 
-        :param is_closed: true unless a page or a dialog covers the table.
+        :param is_closed: whether neither a page nor a dialog covers the table.
         """
         keys = KeyBindings()
         add = keys.add
@@ -247,20 +247,20 @@ class LineEditor:
 
             @add(key, filter=is_empty & ~is_legal)
             def _(_event: KeyPressEvent, word: str = word) -> None:
-                if self.table.board.showdown is None:  # otherwise the key was pressed once more after a call
+                if self.table.board.showdown is None:  # otherwise the key was pressed once too often
                     self._submit(word)  # the table explains why the call is not possible
 
         return keys
 
 
 def walk(view: View, names: Sequence[str], at: str, step: Step) -> str:
-    """Return the move to which an arrow key leads, as it would be typed.
+    """Return the move that an arrow key puts into the line, as it would be typed.
 
     Up and down change the number of dice, left and right the face. If no bid can be made, the keys cycle through the
     legal moves. A stake changes by 50 or 10 coins.
 
     :param names: by seat.
-    :param at: the result of the previous key; empty for the first one.
+    :param at: the move now in the line; empty if there is none.
     """
     if is_stake(view):
         coins = at.removeprefix("stake ")
@@ -287,7 +287,7 @@ def _next_bid(bids: list[Bid], here: Bid, step: Step) -> Bid:
         sign = 1 if step == "up" else -1
         further = [bid for bid in bids if (bid.quantity - here.quantity) * sign > 0]
         same = [bid for bid in further if bid.face == here.face]
-        # Under some rules, another number requires another face.
+        # Under some rules, a change of the number requires another face.
         return _nearest(same or further or [here if here in bids else bids[0]], here)
     for distance in range(1, 7):
         face = (here.face - 1 + (distance if step == "right" else -distance)) % 6 + 1
@@ -298,5 +298,5 @@ def _next_bid(bids: list[Bid], here: Bid, step: Step) -> Bid:
 
 
 def _nearest(bids: list[Bid], here: Bid) -> Bid:
-    """Return the bid nearest to another: by number of dice, then by face. Between equals, prefer more dice."""
+    """Return the bid closest to ``here``, by number of dice, then by face. In a tie, prefer more dice."""
     return min(bids, key=lambda bid: (abs(bid.quantity - here.quantity), abs(bid.face - here.face), -bid.quantity))

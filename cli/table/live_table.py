@@ -1,6 +1,6 @@
-"""The table of a match in progress: a node reports its events, and the evening goes on after the match.
+"""Tables of a running node, for players and for spectators. After a match, another one can follow.
 
-Events and typed lines are handled concurrently, no matter whose turn it is.
+Events and typed lines are handled concurrently, whoever's turn it is.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from protocol.node.node import Node
 
 _LAG: Final = 0.25
-"""The share of the patience by which the table may lag behind the match."""
+"""How far the table may lag behind the match, as a fraction of the time limit for a move."""
 
 
 class LiveTable(Table):
-    """A table with a match in progress.
+    """The base class of tables that follow a node.
 
     :param showing: how to show the table.
     :param face: as for :class:`~cli.table.table.Table`.
     :param bots: fingerprints of the bots that this person seated, which leave and return together with the person.
-    :param again: returns to the table after a match, given the rest of the typed line. Without it, the evening ends
-        with the match.
+    :param again: returns to the table after a match. Its argument is what was typed after *again*. Without this
+        function, the table closes after one match.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class LiveTable(Table):
         self._node = node
         self._again = again
         self._had_match = False
-        """Whether a match has ended here, after which the evening goes on."""
+        """Whether a match has ended at this table."""
         self._began: float | None = None
         """The start of the match on the monotonic clock; None if it was resumed."""
         self._since: dict[str, float] = {}
-        """When each missing player was lost or began to hold up the match: monotonic times, by fingerprint."""
+        """When each player was lost, or began to hold up the match: monotonic times, by fingerprint."""
         self._wish: str | None = None
-        """The text typed after *again* while the end of the match was not shown yet; None without *again*."""
+        """What was typed after *again* before the end of the match was shown; None if *again* was not typed."""
 
     def begin(self) -> None:
         if (match := self._node.match) is not None:
@@ -94,7 +94,7 @@ class LiveTable(Table):
 
     @abstractmethod
     def way_back(self) -> str:
-        """Return the consequences of leaving now, and the command to return."""
+        """Return what it means to leave now, and the command to return."""
 
     def interrupt(self) -> None:
         self._say(self.way_back())
@@ -131,7 +131,7 @@ class LiveTable(Table):
         match event:
             case MatchStarted():
                 self._began = None if event.resumed else time.monotonic()
-                if not event.resumed:  # everybody is here, so any loss dates from an earlier match
+                if not event.resumed:  # all players are present, so any absence dates from an earlier match
                     self._since.clear()
                 self.pace.longest = self.longest_lag()
                 if event.resumed:
@@ -151,14 +151,14 @@ class LiveTable(Table):
                 self.face.ring("name")
 
     def _rounds_before(self, started: MatchStarted) -> tuple[Round, ...]:
-        """Return the rounds up to the state in which this program came to the match."""
+        """Return the rounds up to the state in which this program entered the match."""
         rounds: tuple[Round, ...] = ()
         for position in self._node.match.history.walk(0) if self._node.match is not None else ():
             for event, state in position.happened:
                 rounds = fold(rounds, Happened(event, state))
             if position.state == started.state:
                 return rounds
-        return self.board.rounds  # the history has changed meanwhile, which is reported next
+        return self.board.rounds  # the history has changed meanwhile; the next event reports that
 
     def _names_me(self, event: Said) -> bool:
         mine = next((player.name.casefold() for player in self.board.players if player.is_me), "")
@@ -166,7 +166,7 @@ class LiveTable(Table):
         return bool(mine) and is_other and mine in event.text.casefold()
 
     def told(self, event: Told) -> Iterable[str]:
-        # follow() reports TableClosed and Stopped, which end the table. Bots always leave after a match.
+        # follow() reports TableClosed and Stopped, which end the table. Bots leave after every match, which is no news.
         if isinstance(event, TableClosed | Stopped) or self._is_bot_leaving(event):
             return ()
         if (
@@ -213,7 +213,7 @@ class LiveTable(Table):
             self._say("Again? Type again to play another match, or quit.")
 
     def longest_lag(self) -> float:
-        """Return the maximum delay of an event in seconds: a share of the patience, or no limit if only bots wait."""
+        """Return the maximum delay of an event in seconds; infinite if all other players are this person's bots."""
         match = self._node.match
         if match is None or all(player.is_me or player.fingerprint in self.bots for player in match.info):
             return math.inf
@@ -222,15 +222,15 @@ class LiveTable(Table):
     def clock(self) -> Clock | None:
         """Return the awaited players and the time left to them.
 
-        None if no clock is running, no time is left, or the table lags behind the match. Also None if the reader has
-        to choose and was away meanwhile: this program does not know how long the others have been waiting.
+        None if no clock is running, no time is left, or the table lags behind the match. Also None on the reader's
+        turn after a restart, because this program does not know how long the others have been waiting.
         """
         clock = self._node.clock() if self.board.match and not self.pace.is_holding else None
         return clock if clock is not None and clock.seconds and self._knows_time() else None
 
     def _knows_time(self) -> bool:
-        """Return whether the node's clock is right. If the reader has to choose, it is right only if it has run without
-        a break since the open step began."""
+        """Return whether the node's clock is right. On the reader's turn, it is right only if it never stopped in this
+        step."""
         match, clock = self._node.match, self._node.clock()
         if match is None or clock is None or not any(player.is_me for player in clock.awaited):
             return clock is not None
@@ -272,7 +272,7 @@ class LiveTable(Table):
         """Play another match at this table, if the one on the board is over."""
 
     def _keep_wish(self, wish: str) -> bool:
-        """Keep the wish for another match if this one is over but its end is not shown; return whether it was kept."""
+        """If the match is over but its end is not shown yet, keep the wish for another; return whether it was kept."""
         match = self._node.match if self.board.match else None
         is_over = match is not None and (match.is_ended or match.id.hex() != self.board.match)
         if is_over:
@@ -286,9 +286,10 @@ class LiveTable(Table):
         self._say("No more pauses.")
 
     def _other(self, word: str, rest: str, among: Sequence[PlayerInfo] | None = None) -> tuple[PlayerInfo, str] | None:
-        """Return the other player named after a word, with the name to show; if there is none, say so and return None.
+        """Find the player named after a typed word. If there is no such player, say so.
 
-        :param among: the possible players, if not those at the table. If there is only one, no name is needed.
+        :param among: the candidates, by default the players at the table. If there is only one, no name is needed.
+        :returns: the player and the name to show, or None.
         """
         players = [player for player in (self.board.players if among is None else among) if not player.is_me]
         names = display_names(players, self.board.players)
@@ -305,7 +306,7 @@ class LiveTable(Table):
         return players[seat], names[seat]
 
     def _is_bot(self, player: PlayerInfo) -> bool:
-        """Return whether a player is one of this person's bots, or has a name marked as a bot's."""
+        """Return whether a player is this person's bot, or has a name with a bot's mark."""
         return player.fingerprint in self.bots or is_marked_as_bot(player.name)
 
     def _do_say(self, rest: str) -> None:
@@ -359,9 +360,9 @@ class LiveTable(Table):
 
 
 class SpectatorTable(LiveTable):
-    """A table that is watched. Typed lines cannot affect the match, but chat may reach the players.
+    """A spectator's table. Typed lines cannot affect the match, but chat may reach the players.
 
-    :param target: the argument with which the person came here.
+    :param target: the argument of ``watch`` that led to this table.
     """
 
     kind = "s"
@@ -370,7 +371,7 @@ class SpectatorTable(LiveTable):
         super().__init__(node, showing, again=_sit_elsewhere)
         self.wants_seat = False
         """Whether the reader wants to play the next match."""
-        self.board.may_speak = False  # until the table, if it is still open, says that spectators may
+        self.board.may_speak = False  # until the table says that spectators may, which it can only do while it is open
         self._target = target
 
     @property
@@ -401,7 +402,7 @@ class SpectatorTable(LiveTable):
         if self.face.is_interactive:
             await super()._end_of_input()
         else:
-            await asyncio.Event().wait()  # nobody can type, but the match goes on
+            await asyncio.Event().wait()  # the input has ended, but the match continues
 
     def _no_turn(self) -> str:
         return "You only watch here. ? shows what you can type."
@@ -430,4 +431,4 @@ async def report(node: Node) -> None:
 
 
 async def _sit_elsewhere(_wish: str) -> None:
-    """Do nothing: for the next match, a spectator sits down at a new table of the same node."""
+    """Do nothing: for the next match, the command opens a player's table for the same node."""

@@ -1,4 +1,4 @@
-"""The pictures before and after a match: the players and how to join them; the winner and the evening."""
+"""Pictures before and after a match: the lobby, with the players and how to join; the end card, with the result."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from protocol.events import MatchResult, PlayerInfo
 
 _SIDE: Final = 110
-"""Minimum columns for the rules to be beside the seats."""
+"""Minimum columns to draw the rules beside the seats."""
 _PANEL: Final = 36
 """Columns of the rules beside the seats."""
 _WIDEST: Final = 150
 _BROAD: Final = 72
 """Minimum columns for whole sentences on the felt."""
 _NARROW: Final = 60
-"""Minimum columns for titles in the rows of an end card."""
+"""Minimum columns to give the rows of an end card titles."""
 _LOW: Final = 11
-"""Maximum rows for a felt without edges."""
+"""Maximum rows of an area in which the felt has no edges."""
 _TALK: Final = 2
-"""Rows reserved for the talk, if there are enough."""
+"""Rows reserved for the talk, if the window is high enough."""
 _BADGE: Final = 21
-"""The column where badges begin."""
+"""The column where a badge begins, which shows how well the reader knows a player."""
 _PODIUM: Final = 4
 """Players on the podium."""
 _Line = tuple[str, int | None, str, str]
 _LEFT: Final = {"conceded": "conceded", "evicted": "ran out of time"}
-"""Descriptions of exits, by reason; other exits need none, because the dice show them."""
+"""Descriptions of early exits, by reason. Players with other reasons played to the end."""
 _TIMES: Final = {1: "once", 2: "twice"}
 
 
@@ -80,7 +80,7 @@ def lobby(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
 
 
 def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[list[str], bool]:
-    """Return the rows on the felt, and whether the code is to be drawn in letters over the empty ones among them."""
+    """Return the rows of text on the felt, and whether to draw the code in large letters over the empty rows."""
     free = board.seats - len(board.players)
     if not board.join_line or board.claimed is not None:
         told = _waiting(board, free)
@@ -103,7 +103,7 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
 
 
 def _command(join_line: str, columns: int) -> list[str]:
-    """Return the command to join, broken into rows so that a shell accepts it."""
+    """Return the command to join, in rows that can be pasted into a shell."""
     command = command_line("join", join_line)
     room = max(columns - 1, 1)
     parts = [command[at : at + room] for at in range(0, len(command), room)]
@@ -147,7 +147,7 @@ def _paragraph(canvas: Canvas, area: Area, rows: Sequence[str], code: str) -> No
 
 
 def _short(board: Board) -> str:
-    """Return the rules on wild ones and on the goal in a few words."""
+    """Return a short summary: whether ones are wild, and how to win."""
     assert board.ruleset is not None
     options = dict(board.ruleset.options())
     wild = SHORT["wild"][str(options["wild"])].replace("ones wild", "ones are wild").replace("nothing", "nothing is")
@@ -230,7 +230,7 @@ def _player(canvas: Canvas, board: Board, place: int, name: str, area: Area, war
     you = " (you)" * player.is_me
     mark = canvas.theme.mark(place)
     text, role = _badge(board, player, name)
-    # A long name moves its badge, but not at the expense of a person's fingerprint.
+    # A long name moves the badge to the right, as far as a person's fingerprint still fits.
     beside = width(text) if is_marked_as_bot(player.name) else max(width(text), 24) + 6
     badge = max(badge, min(width(name) + 6 + len(you), columns - 4 - beside))
     canvas.put(x + 3, y, f"{mark} {cut(name, badge - 6 - len(you))}{you}", f"seat{place}", bold=True)
@@ -282,7 +282,7 @@ def _warning(board: Board, player: PlayerInfo) -> str:
 
 
 def _holdings(board: Board) -> str:
-    """Return the reader's pledge and purse, as far as the rules use them."""
+    """Return the reader's pledge and purse, if the rules use them."""
     ruleset = board.ruleset
     if ruleset is None:
         return ""
@@ -318,11 +318,11 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     lines, first = _story(board, scene, placed[_PODIUM if has_podium else len(winners) :], names, columns - 2)
     room = y + rows - at
     kept = _proof(board, over.transcript, columns - 2)
-    if first + len(kept) > room:  # the whole path is printed when the table closes
+    if first + len(kept) > room:  # the full path is printed when the table closes
         kept = _proof(board, Path(over.transcript.name), columns - 2)
     if len(lines) + 1 + len(kept) <= room:
         kept.insert(0, ("", None, "", ""))
-    is_short = columns < _NARROW  # then the recap comes last, so that only its rows are cut
+    is_short = columns < _NARROW  # the recap comes last, so that only its rows are cut
     above = max(room - len(kept), 0)
     shown = [*lines[: min(first, above)], *kept, *lines[first:]] if is_short else [*lines[:above], *kept]
     for title, seat, who, text in shown[:room]:
@@ -360,14 +360,14 @@ def _podium(canvas: Canvas, board: Board, area: Area, placed: Sequence[tuple[int
 
 
 def _you(over: MatchResult, seat: int) -> str:
-    """Return what follows the name of the player at a seat: a mark if it is the reader."""
+    """Return a suffix for the name at a seat: `` (you)`` if it is the reader, otherwise empty."""
     return " (you)" * over.players[seat].is_me
 
 
 def _story(
     board: Board, scene: Scene, rest: Sequence[tuple[int, int]], names: Sequence[str], columns: int
 ) -> tuple[list[_Line], int]:
-    """Return the rows below the podium (title, seat, name, text), and where the recap begins."""
+    """Return the rows below the podium as (title, seat, name, text), and the index of the recap's first row."""
     over = board.over
     assert over is not None
     beside = 15 if columns + 2 >= _NARROW else 0  # a narrow card has no titles

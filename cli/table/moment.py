@@ -1,6 +1,7 @@
-"""The texts of a moment: sentences about events and, on the full screen, the talk, the band, the keys and the title.
+"""Texts at one moment of a match: sentences about events and, on the full screen, the talk, the band, the key bar and
+the window title.
 
-No I/O. The table itself shows bids, dice, turns, counts and verdicts, so the talk does not repeat them.
+No I/O. The talk does not repeat what the picture shows: bids, dice, turns, counts and verdicts.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
         case Happened(event=game.Judged() as judged):
             yield verdict(judged, board.showdown.shown if board.showdown is not None else None, board.seating)
         case Happened(event=game.LeadPassed()):
-            return  # the sentence on the next round names the player who starts it
-        case DiceRolled():  # after a return, it was rolled and reported before the reader left
+            return  # the sentence on the next round says who starts it
+        case DiceRolled():  # if the reader has come back, these dice were rolled before
             yield f"You {'have' if board.is_back else 'roll'} {answers.own_hand(board)}."
         case TableMoved():
             yield moved(event, has_code=bool(board.code))
@@ -117,7 +118,7 @@ def tell(event: Told, board: Board) -> Iterator[str]:
         case CodeTried(tries_left=0):
             line = command_line("join", board.join_line)
             yield f"{narrate(event, board.seating)} The long line still works:\n    {line}"
-        case Overdue() if not board.plays:  # who is out has no vote
+        case Overdue() if not board.plays:  # a player who is out has no vote
             yield narrate(event, board.seating._replace(me=None))
         case Suspended():
             yield suspended(event, board.seating, plays=board.plays)
@@ -130,8 +131,10 @@ def tell(event: Told, board: Board) -> Iterator[str]:
 
 
 def _before_conceding(awaited: Sequence[PlayerInfo], board: Board) -> str:
-    """Return what the awaited players must do before the reader's concession counts: be ``back``, have ``moved`` or
-    have ``answered``."""
+    """Return what the awaited players must do before the reader's concession takes effect.
+
+    :returns: ``back``, ``moved`` or ``answered``.
+    """
     if any(player in board.absent or player.fingerprint in board.away for player in awaited):
         return "back"
     if board.state is None or board.state.expects.kind is not Expect.MOVE:
@@ -188,10 +191,10 @@ def band(
     is_late: bool = False,
     is_waiting: bool = False,
 ) -> Band:
-    """Return the band, which shows what has to be done and by whom.
+    """Return the band: the row that says whose move is awaited, and what the reader can do.
 
-    :param typed: the bid in the line, or else the text that keys have put there.
-    :param is_late: whether the reader's time is up, and enough others remain to go on without them.
+    :param typed: the typed bid, or else the text that keys have put into the line.
+    :param is_late: whether the reader's time is up, and the others can go on without them.
     :param is_waiting: whether the reader is waiting for a seat in the next match.
     """
     seating, state = board.seating, board.state
@@ -269,7 +272,7 @@ def _showdown(board: Board, showdown: Showdown, state: State, *, with_odds: bool
     if hands[seat] is None:
         return Band(f"{so_far}{capital(seating.whose(seat))} cup stays down.", tone)
     is_last = all(cup == () or each in showdown.opened for each, cup in enumerate(hands))
-    if is_last and call is not None:  # the last cup matters only if its dice can still change the verdict
+    if is_last and call is not None:  # whether the last cup can still change the verdict
         is_exact, most = call.call == "exact", found + len(hands[seat] or ()) + showdown.shown.unopened
         is_last = found < call.quantity + is_exact <= most + is_exact
     lifts = f"{seating.who(seat)} lifts the cup …" if seat != seating.me else "Now your dice …"
@@ -301,8 +304,8 @@ def useful_keys(
 ) -> list[tuple[str, str]]:
     """Return the keys and words that are useful now, with their effects: at most :data:`MOST_KEYS`, the last for help.
 
-    :param typed: the bid in the line, or else the text that keys have put there.
-    :param moves: the moves to pick from, if no bid can be made.
+    :param typed: the typed bid, or else the text that keys have put into the line.
+    :param moves: the listed moves, if none of them is a bid.
     """
     known = {word for word in words if word != "say" or board.may_speak}
 
@@ -370,7 +373,7 @@ def _turn_keys(board: Board, typed: str, moves: Sequence[str]) -> Iterator[tuple
 
 
 def hint(board: Board, typed: object, *, with_odds: bool) -> str:
-    """Return the hint beside the line: its bid in words and, if odds are shown, how likely it is."""
+    """Return the hint beside the line: the typed bid in words and, if odds are shown, how likely it is."""
     if board.turn is None or not isinstance(typed, Bid):
         return ""
     said = faces(typed.quantity, typed.face)

@@ -1,7 +1,8 @@
-"""The pace of a table. Bots bid within milliseconds, and nobody can follow four bids at once.
+"""The pace of a table. Bots bid within milliseconds, which is too fast for a person to follow.
 
-The pace only affects what is shown. The node sends and receives messages without delay; its events wait here until
-enough time has passed since the last one was shown. People move more slowly than that, so their moves do not wait.
+The pace only affects what is shown. The node sends and receives messages without delay, but its events wait here until
+enough time has passed since the last one was shown. People are slower than these delays, so their moves are shown at
+once.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _BEFORE: Final[dict[type, float]] = {
 }
 """Milliseconds before an event of each type, at a person's pace. Other types have no delay."""
 _RESOLVED: Final = 1000
-"""Milliseconds before the event of a power that resolves from the stack."""
+"""Milliseconds before a power on the stack takes effect."""
 _AFTER: Final[dict[type, float]] = {
     game.ChallengeCalled: 900,
     game.HandsShown: 700,
@@ -47,21 +48,22 @@ _AFTER: Final[dict[type, float]] = {
 _VERDICT: Final = 2600
 """Milliseconds after a showdown, before the next round or the result."""
 _ASKED: Final = 1800
-"""Milliseconds after a showdown if a question to the reader is already waiting."""
+"""Milliseconds after a showdown if the reader's turn is already waiting to be shown."""
 _BETWEEN: Final = 450
-"""Maximum milliseconds between two cups. Many players share :data:`_ALL_CUPS` instead. Animations come on top."""
+"""Maximum milliseconds between two cups, besides their animations."""
 _ALL_CUPS: Final = 2400
+"""Maximum milliseconds between all cups, besides their animations."""
 _LAST_CUP: Final = 900
 _OWN: Final = (game.BidMade, game.ChallengeCalled, game.Sided, game.PowerPlayed, game.Passed, game.DieLost)
-"""Events that are shown without delay if they are the reader's own."""
+"""Types of events that are shown without delay if the reader caused them."""
 
 
 def beats(event: NodeEvent, board: Board) -> Iterator[Told]:
-    """Yield the parts in which an event is shown: in a showdown each cup, then the event itself.
+    """Yield the beats of an event: in a showdown the opening of each cup, then the event itself.
 
     The caller's cup opens first, then the others clockwise, and the bidder's last.
 
-    :param board: its state before the event.
+    :param board: the board before the event.
     """
     if isinstance(event, Happened) and isinstance(shown := event.event, game.HandsShown):
         yield from _cups(shown, board.call, board.me)
@@ -73,7 +75,7 @@ def _cups(shown: game.HandsShown, call: game.ChallengeCalled | None, me: int | N
     hidden = shown.unopened + sum(len(shown.hands[seat] or ()) for seat in seats)
     so_far = 0
     for seat in seats:
-        # A call of exact is still open if exactly the bid has been counted: another die may count.
+        # If the count equals the bid, a call of exact is still undecided: one more die would make it wrong.
         most = so_far + hidden
         is_decided = most < shown.quantity or so_far >= shown.quantity + (call is not None and call.call == "exact")
         cup = CupOpened(seat, shown, seat == me, seat == seats[-1], is_decided)
@@ -91,14 +93,14 @@ class Pace:
 
     def __init__(self, factor: float, motion: str = "full") -> None:
         self.longest = math.inf
-        """Maximum delay of an event in seconds. A player must see a question in time to answer it."""
+        """Maximum delay of an event in seconds. Players must see that it is their turn early enough to move."""
         self.factor = factor
-        """The current pace. Others may change it between two events."""
+        """The current pace. It may be changed between two events."""
         self._kind = motion
         self._shown = 0.0
         """When :attr:`_last` was shown, by the loop's clock."""
         self._last: Told | None = None
-        """The last event shown that delays others or was itself delayed."""
+        """The last shown event that was delayed or delays the next one."""
         self._moving: dict[type, tuple[Told, float]] = {}
         """The last event of each animated type, and when it was shown."""
         self._is_skipping = False
@@ -106,7 +108,7 @@ class Pace:
         self._queue: asyncio.Queue[tuple[float, NodeEvent] | None] = asyncio.Queue()
         self._is_holding = False
         self._questions = 0
-        """The number of questions to the reader that are not shown yet."""
+        """The number of requests for the reader's move that are not shown yet."""
 
     @property
     def is_holding(self) -> bool:
@@ -120,7 +122,7 @@ class Pace:
         return Motion(since, self.factor, self._kind)
 
     def skip(self) -> None:
-        """Show all waiting events at once, at most to the end of the round."""
+        """Show all waiting events at once, but not beyond the end of the round."""
         self._moving.clear()
         if self.is_holding:
             self._is_skipping = True
@@ -134,7 +136,7 @@ class Pace:
     async def follow(self, events: AsyncIterator[NodeEvent], board: Board) -> AsyncGenerator[Told, None]:
         """Yield each event when it is due to be shown.
 
-        :param board: must take each event before the next one is requested.
+        :param board: the caller must put each event on it before requesting the next one.
         """
         if not self.factor:
             async for event in events:
@@ -154,10 +156,10 @@ class Pace:
                 self._is_holding = False
                 if queue.empty():
                     self._is_skipping = False
-            await reading  # raises the exception of the source, if any
+            await reading  # raises the exception of the source, if it failed
         finally:
             reading.cancel()
-            self._queue = asyncio.Queue()  # this pace may follow other events next
+            self._queue = asyncio.Queue()  # the next call may follow another source
             self._is_holding = self._is_skipping = False
             self._questions = 0
 

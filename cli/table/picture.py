@@ -1,8 +1,8 @@
 """The picture of a table: a pure function of a board, a scene and a size that returns a canvas.
 
 From the top: the title; the seats; the felt; the reader's hand, with the choices beside it; the talk; the band, which
-shows what has to be done; the keys; a second row for replies; an empty row, where the line is typed. There are five
-size classes. Spare rows go to the talk first, then to the felt.
+says whose move is awaited; the key bar; a second row for replies; an empty row for the input line. There are five size
+classes. Spare rows go to the talk first, then to the felt.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
     from cli.table.theme import Theme
 
 _Row = tuple[str, "Choice | None"]
-"""A row of a dialog, and the choice that it offers."""
+"""A row of a dialog, and the choice on it, if any."""
 
 _WIDEST: Final = 64
 """Maximum columns of a dialog, so that a line can be read at a glance."""
 FOOT: Final = 4
-"""Rows for the band, the keys, the second row of a reply, and the line."""
+"""Rows at the bottom: the band, the key bar, the second row of a reply, and the input line."""
 CLASSES: Final = {"XL": (150, 46), "L": (110, 34), "M": (80, 24), "S": (60, 18), "XS": (40, 12)}
 """Minimum columns and rows of each size class."""
 _MOST_TALK: Final = 8
-"""Rows that the talk below the table gets before the felt grows."""
+"""Rows that the talk below the table gets before the felt becomes higher."""
 _MOST_FELT: Final = 16
 HURRY: Final = 10
-"""Seconds left to the reader at which the turn becomes urgent: the clock is highlighted, and the bell may ring."""
+"""Seconds left to the reader at which the clock is highlighted and the bell may ring."""
 _LEAST, _LEAST_SMALL = 5, 13
-"""Minimum rows of the smallest table, and of one with two-row seats."""
+"""Minimum rows of the smallest layout, and of the layout with seats of two rows."""
 _SAYS: Final = 3
-"""Maximum rows of one chat message; the rest is cut."""
+"""Maximum rows of one chat message."""
 _KEY_NAMES: Final = {"←→↑↓": "arrows", "←→": "left/right", "↑↓": "up/down", "←": "left", "→": "right"}
 """Names of keys in ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The layout of a table. A part that does not fit has no area."""
+    """The layout of a table. The area of a part that does not fit is None."""
 
     size: str
     seats: Mapping[int, Area]
@@ -116,7 +116,7 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
     seats(canvas, board, scene, grid.seats, cups)
     felt = grid.felt
     staking = is_staking(board)
-    if staking and not grid.is_aside:  # there are no dice yet
+    if staking and not grid.is_aside:  # there are no dice to draw yet
         felt = felt._replace(height=grid.hand.y + grid.hand.height - felt.y)
     if grid.has_edges:
         canvas.felt(felt)
@@ -129,7 +129,7 @@ def _match(canvas: Canvas, board: Board, scene: Scene, grid: _Grid) -> None:
     if grid.talk is not None:
         if grid.is_aside:
             _aside(canvas, board, scene, grid.talk)
-        else:  # below the table under a rule, or beside the reader's dice without one
+        else:  # the talk: under a horizontal rule or, beside the reader's dice, without one
             (talk if grid.talk.x else _ruled)(canvas, scene, grid.talk)
     else:
         _newest(canvas, scene)
@@ -169,7 +169,7 @@ def _grid(board: Board, size: str, area: Area) -> _Grid:
 
 
 def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
-    """Return a layout with room for all of Coach's words, beside Coach's card or above the table."""
+    """Return the layout of a lesson, in which all of Coach's words fit beside Coach's card or above the table."""
     (seat, card), *_ = grid.seats.items()
     if card.height >= CARD:
         x, wide = area.x + 1, 25
@@ -185,7 +185,7 @@ def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
         grid = _small_grid(board, left)
     elif left.height >= _LEAST:
         grid = _smallest_grid(board, left)
-    else:  # too low for anything else: the band still shows what has to be done
+    else:  # the window is too low for anything else; the band still asks for the move
         hand = Area(left.x + 1, left.y + left.height - 1, left.width - 2, 1)
         felt = hand._replace(y=left.y, height=min(max(left.height - 1, 0), 2))
         grid = _Grid("XS", {}, felt, False, hand, None, None)
@@ -193,7 +193,7 @@ def _taught(scene: Scene, grid: _Grid, board: Board, area: Area) -> _Grid:
 
 
 def _words(scene: Scene, columns: int) -> list[str]:
-    """Return Coach's words, wrapped to fit behind a bar."""
+    """Return Coach's words, wrapped to fit to the right of a vertical bar."""
     return wrap(scene.coach, columns - 3)
 
 
@@ -206,7 +206,7 @@ def _bubble(canvas: Canvas, scene: Scene, area: Area) -> None:
 
 
 def _wide_grid(board: Board, size: str, area: Area) -> _Grid:
-    """Place cards around the felt, and the talk beside the table."""
+    """Return a layout with cards around the felt, and the talk beside the table."""
     table, card, own = (116, 26, 9) if size == "XL" else (82, 18, 5)
     panel = min(46 if size == "XL" else 34, area.width - table - 4)
     x = max((area.width - table - panel - 3) // 2, 1) if size == "XL" else 1
@@ -245,7 +245,7 @@ def _around(seated: Sequence[int], area: Area, card: int, size: str) -> Iterator
 
 
 def _middle_grid(board: Board, area: Area) -> _Grid:
-    """Place cards side by side above the felt; many players get two rows without cups."""
+    """Return a layout with cards in a row above the felt. Many players get two rows each, without cups."""
     seated = others(board)
     is_crowd = len(seated) > 5
     spare = area.height - 19
@@ -269,12 +269,12 @@ def _middle_grid(board: Board, area: Area) -> _Grid:
 
 
 def _under(area: Area, y: int, end: int) -> Area | None:
-    """Return the rows for a horizontal rule and the talk below it; None if they do not fit."""
+    """Return the area for a horizontal rule and the talk below it; None if it does not fit."""
     return Area(area.x, y, area.width, end - y) if end - y >= 2 else None
 
 
 def _in_rows(seated: Sequence[int], area: Area, height: int, pitch: int) -> dict[int, Area]:
-    """Return places side by side, at most five in a row."""
+    """Return the area of each seat, with at most five seats in a row."""
     across = min(len(seated), 5)
     if not across:
         return {}
@@ -290,7 +290,7 @@ def _in_rows(seated: Sequence[int], area: Area, height: int, pitch: int) -> dict
 
 
 def _small_grid(board: Board, area: Area) -> _Grid:
-    """Place plates above the felt, each with the player's last bid below it."""
+    """Return a layout with plates above the felt, and each player's last bid below their plate."""
     seated = others(board)
     spare = area.height - 13
     places = _in_rows(seated, area, 2, 2)
@@ -303,7 +303,7 @@ def _small_grid(board: Board, area: Area) -> _Grid:
 
 
 def _smallest_grid(board: Board, area: Area) -> _Grid:
-    """Show everything in words, and the reader's dice as tiles."""
+    """Return a layout that has words for everything except the reader's dice, which are tiles."""
     seated = others(board)
     across = max(min(len(seated), area.width // 13), 1)
     lines = -(-len(seated) // across)
@@ -322,7 +322,7 @@ def _smallest_grid(board: Board, area: Area) -> _Grid:
 
 
 def _tiny(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
-    """Draw the bid, the reader's dice, and how many dice the others have; then Coach's words or the talk."""
+    """Draw the bid, the reader's dice and how many dice the others have in words, then Coach's words or the talk."""
     state = board.begun
     y, end = 0, area.y + area.height
     felt = Area(0, y, canvas.width, 1 if end < 6 else 2)
@@ -423,7 +423,7 @@ def _aside(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:
 
 
 def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
-    """Draw the latest talk that fits."""
+    """Draw as much of the latest talk as fits."""
     told: list[tuple[Talk, str, str]] = []
     for said in reversed(scene.talk):
         told[:0] = _said(said, area.width, area.height)
@@ -436,7 +436,7 @@ def talk(canvas: Canvas, scene: Scene, area: Area) -> None:
 
 
 def _newest(canvas: Canvas, scene: Scene) -> None:
-    """Draw the newest entry of the talk, where there is no room for more: in the second row of replies."""
+    """Draw the newest entry of the talk in the second row of replies, for windows without room for more talk."""
     if not scene.talk or len(scene.reply) > 1:
         return
     ((said, head, text),) = _said(scene.talk[-1], canvas.width - 2, 1)
@@ -445,7 +445,7 @@ def _newest(canvas: Canvas, scene: Scene) -> None:
 
 
 def _said(said: Talk, columns: int, most: int) -> list[tuple[Talk, str, str]]:
-    """Return the rows of one entry in the talk, at most so many, each with its prefix."""
+    """Return at most ``most`` rows for one entry of the talk, as (entry, prefix, text)."""
     head = f"{cut(said.name, max(columns // 2, 1))}: " if said.name else "· "
     indent = width(head)
     told = [row for line in said.text.split("\n") for row in broken(line, max(columns - indent, 8))]
@@ -483,7 +483,7 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
 
 
 def _whole(said: str, columns: int) -> str:
-    """Return as many of the first sentences as fit, or the beginning of the first one."""
+    """Return as many whole sentences as fit; if not even the first fits, cut it."""
     start = said if width(said) <= columns else said[: len(cut(said, columns - 1))].rpartition(". ")[0]
     return said if start == said else f"{start}. …" if start else cut(said, columns)
 
@@ -501,7 +501,7 @@ def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
     for place, (name, text) in enumerate(bar):
         is_last = place == len(bar) - 1
         if is_last and way and x + width(name + text) > canvas.width:
-            text = ""  # help leads to all other keys, so its key always fits
+            text = ""  # help lists all other keys, so its own key must always fit
         if x + width(name + text) + (0 if is_last else way) <= canvas.width:
             x = canvas.put(canvas.put(x, y, name, on="" if is_plain else "key", bold=True), y, text) + 2
 
@@ -510,7 +510,7 @@ def _keys(canvas: Canvas, scene: Scene, y: int, size: str) -> None:
 
 
 def draw_dialog(canvas: Canvas, dialog: Dialog, area: Area) -> None:
-    """Draw a dialog in the middle of an area. If there are too few rows, omit notes first, then lines."""
+    """Draw a dialog in the middle of an area. If there are too few rows, omit the notes of choices, then lines."""
     x, y, columns, height = area
     inner = min(_WIDEST, columns - 2) - 4
     shown = _dialog_rows(dialog, inner, height - 2)
@@ -556,7 +556,7 @@ def page_rows(page: TextPage, columns: int) -> list[str]:
 
 
 def draw_page(canvas: Canvas, page: TextPage) -> None:
-    """Draw a page over the whole canvas except its last four rows: the band, two for keys, and the line."""
+    """Draw a page over the whole canvas except the last four rows (see :data:`FOOT`)."""
     _, room = page_size(canvas.width, canvas.height)
     told = page_rows(page, canvas.width)
     canvas.fill(0, 0, canvas.width, canvas.height - FOOT, "")

@@ -1,4 +1,4 @@
-"""Playing at a table as a person: the node, the bots that accompany it, and the face that suits this process."""
+"""Run a table for the person at this terminal: the node, the bots that accompany it, and a suitable face."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ Enter = Callable[["Node"], Awaitable[None]]
 
 
 Company = Callable[["Node"], AbstractAsyncContextManager["Crew"]]
-"""Returns a context manager that seats bots at the node's table, and removes them on exit."""
+"""Returns a context manager that seats bots at the node's table and removes them on exit."""
 Again = Callable[["Node", str], Awaitable[Company]]
-"""Returns to the table after a match, given the rest of the typed line; the result seats the bots that come along."""
+"""Returns to the table after a match, given what was typed after *again*. Its result seats the bots again."""
 
 
 def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
@@ -67,8 +67,9 @@ def alone(_node: Node) -> AbstractAsyncContextManager[Crew]:
 async def rejoin(node: Node, wish: str) -> Company:
     """Return to the table of a match as a guest, or open it as its new host.
 
-    :raises Failure: if the wish is anything else, or there was no match.
-    :raises NodeError: if there is no way back.
+    :param wish: what was typed after *again*: nothing or ``host``.
+    :raises Failure: if it was something else, or there was no match.
+    :raises NodeError: if the table cannot be reached or opened.
     """
     if wish and wish.lower() != HOST:
         raise Failure(
@@ -77,7 +78,7 @@ async def rejoin(node: Node, wish: str) -> Company:
     if not wish:
         await node.rejoin()
     elif (table := node.table_again(default_table_name(node.name))) is None:
-        raise Failure("There was no match here.")  # the node gave it up while it waited for the host
+        raise Failure("There was no match here.")  # the node gave up the match while it waited for the host
     else:
         await node.host(table)
     return alone
@@ -86,7 +87,7 @@ async def rejoin(node: Node, wish: str) -> Company:
 async def open_again(node: Node, table: TableSettings, wish: str) -> None:
     """Open the table of a match again.
 
-    :param wish: what the host typed: a number of seats, new rules, or both; empty keeps the old ones.
+    :param wish: what the host typed after *again*: a number of seats, new rules, or both; empty for no change.
     :raises Failure: if there are no such rules, or the table cannot have that number of seats.
     :raises NodeError: if the table cannot be opened.
     """
@@ -99,7 +100,8 @@ async def open_again(node: Node, table: TableSettings, wish: str) -> None:
         least = 2 if node.party is None else max(2, len(node.party.programs) + 1)
         if not (len(number) < 3 and least <= int(number) <= PLAYERS):
             raise Failure(f"This table can have {f'{least} to' if least < PLAYERS else 'only'} {PLAYERS} seats.")
-        is_unlisted = table.unlisted and int(number) == least  # otherwise others must find the table
+        # A table with free seats must be listed, so that people can find it.
+        is_unlisted = table.unlisted and int(number) == least
         table, wish = replace(table, seats=int(number), unlisted=is_unlisted), rest.strip()
     try:
         if wish:
@@ -125,11 +127,11 @@ def play(
 ) -> None:
     """Run a node for the person at this terminal until they leave; through pipes, until the match is over.
 
-    :param first: a line shown until there is a table; safe to print.
-    :param company: seats bots for as long as this player is at the table.
+    :param first: a line to show until the table is open; safe to print.
+    :param company: seats this player's bots.
     :param again: returns to the table after a match.
-    :param identity: the identity of the home, if it is already unlocked.
-    :param curtained: closed once there is a table, or earlier by ``enter`` if it has something to print.
+    :param identity: the home's identity, if it is already unlocked.
+    :param curtained: shows ``first``. It is closed once the table is open, or by ``enter`` before it prints.
     """
 
     me = identity or unlocked(settings.private_home())
@@ -171,7 +173,7 @@ async def sit(
 ) -> None:
     """Play at a node's table until the evening is over.
 
-    :param watched: the table that this node has watched; the person sits down for its next match.
+    :param watched: the table where the person was a spectator; they sit down for its next match.
     """
     from cli.table.player_table import PlayerTable
 
@@ -179,7 +181,7 @@ async def sit(
 
         async def go_again(wish: str) -> None:
             back = await again(node, wish)
-            await at_table.aclose()  # the old bots leave only now: they stay if there is no way back
+            await at_table.aclose()  # the old bots leave only now, because they stay if the return fails
             table.bots = (await at_table.enter_async_context(back(node))).fingerprints
 
         crew = await at_table.enter_async_context(company(node))
@@ -197,7 +199,7 @@ async def show(table: Table) -> None:
         try:
             table.begin()
             await first_of(table.follow(), table.listen())
-        except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C at the prompt, or as a signal
+        except (InterruptedByUserError, asyncio.CancelledError):  # Ctrl-C, reported by the prompt or by a signal
             table.interrupt()
             raise
         finally:
@@ -228,9 +230,9 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def run(main: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a coroutine and return its result. Ctrl-C ends the command with its exit code, however it is reported.
+    """Run a coroutine and return its result. Ctrl-C ends the command with its usual exit code.
 
-    SIGTERM and SIGHUP do the same, because the children of the process must not outlive it.
+    SIGTERM and SIGHUP do the same, so that the children of the process do not outlive it.
     """
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -245,18 +247,18 @@ async def _stoppable(main: Coroutine[Any, Any, _Result]) -> _Result:
     for name in ("SIGTERM", "SIGHUP"):
         with suppress(NotImplementedError, AttributeError):  # Windows has neither signal
             number = getattr(signal, name)
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup makes the process ignore SIGHUP
                 asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     return await main
 
 
 @contextmanager
 def _curtain(text: str, showing: Showing) -> Iterator[None]:
-    """Show a line on the full screen while modules load and the network starts; print complaints when it closes.
+    """Show a line on the full screen while modules load and the network starts. Print error output when it closes.
 
     :param text: safe to print.
     """
-    if showing.ui != "screen" or sys.platform == "win32":  # a Windows console may need preparation first
+    if showing.ui != "screen" or sys.platform == "win32":  # a Windows console may not understand escape sequences yet
         yield
         return
     width = get_terminal_size().columns - 2
@@ -277,9 +279,9 @@ def _curtain(text: str, showing: Showing) -> Iterator[None]:
 
 @asynccontextmanager
 async def _face_of(table: Table) -> AsyncIterator[Face]:
-    """Open the face that suits this process: a terminal's if both ends are terminals, otherwise one for pipes.
+    """Open a face: for a terminal if both input and output are terminals, otherwise for pipes.
 
-    A thread writes the output of every face, so the table waits for it only at the end.
+    A thread writes the output of every face, so the table waits for output only at the end.
     """
     showing = table.showing
     if not is_interactive():
@@ -290,7 +292,7 @@ async def _face_of(table: Table) -> AsyncIterator[Face]:
     elif showing.ui == "screen":
         from cli.table.screen import Screen
 
-        # On Windows prompt_toolkit gets no writer of ours: it paints through the console's API.
+        # On Windows the screen has no writer, because prompt_toolkit paints through the console's API.
         writer = Writer(sys.stdout) if sys.platform != "win32" else None
         async with Screen(table, writer, bell=showing.bell, color=showing.color) as screen:
             yield screen

@@ -1,4 +1,4 @@
-"""The table of a player: moves, and the words reserved for players."""
+"""A player's table: moves, and the typed words that only players have."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ if TYPE_CHECKING:
     from protocol.storage.store import StoredMatch
 
 _YES: Final = "yes"
-"""Typed after *concede* by a player who is sure, and by the dialog."""
+"""Typed after *concede* to confirm it."""
 _NOW: Final = "now"
-"""Typed after *quit* by the dialog, which has already asked for confirmation."""
+"""Typed by the dialog after *quit*, to leave without another question."""
 _SILENCE: Final = 15
-"""Seconds without an answer before a dialog asks what to do."""
+"""Seconds of a player's absence before a dialog asks what to do."""
 _LONGER: Final = 120
-"""Seconds that *wait* adds."""
+"""Seconds that *wait* adds to the time limit."""
 PAUSE: Final = 6 * 3600
 """Maximum seconds from the beginning of a match to that of the next one in the same evening."""
 _DECIDED: Final = {
@@ -90,7 +90,7 @@ _OUT: Final = "You're out. Watch the rest, talk, or leave."
 class PlayerTable(LiveTable):
     """A player's table. Most parameters are those of :class:`~cli.table.live_table.LiveTable`.
 
-    :param watched: the table that this reader has watched until now; they sit down there for the next match.
+    :param watched: the table where this person was a spectator; they sit down for its next match.
     """
 
     kind = "p"
@@ -114,7 +114,7 @@ class PlayerTable(LiveTable):
         self._doubted: Move | None = None
         """A move that counts only if it is typed again in this turn."""
         self._may_enter = False
-        """Whether that move was the last line, so that Enter alone confirms it."""
+        """Whether that move was the last typed line, so that Enter alone confirms it."""
         self._knows_raises = False
         """Whether the player has been told this evening which bids are raises."""
         self._is_leaving = False
@@ -122,9 +122,9 @@ class PlayerTable(LiveTable):
         self._is_conceding = False
         """Whether that dialog was opened by *concede*."""
         self._closed: dict[tuple[str, str], float] = {}
-        """How long the dialog about each player stays closed, by :func:`_key`, on the monotonic clock."""
+        """Until when the dialog about each player stays closed: monotonic times, by :func:`_key`."""
         self._strangers: list[SeatAsked] = []
-        """Players at another person's table with a trusted name but another key, until the reader decides."""
+        """For a guest: players with a trusted name but another key, until the reader decides about them."""
         self._lesson: LessonTable | None = None
         self._teaching: asyncio.Task[None] | None = None
         self._knows_pledge = False
@@ -249,7 +249,7 @@ class PlayerTable(LiveTable):
 
         if isinstance(event, TableOpened | TableJoined) and event.ruleset.motes and not self._knows_pledge:
             self._knows_pledge = True
-            if self._had_match:  # only the commands that host or join the evening's first table ask
+            if self._had_match:  # for the first table, the command has already asked
                 pledge = self._node.pledge
                 other = next(each for each in PLEDGES if each != pledge)
                 self._say(
@@ -263,7 +263,7 @@ class PlayerTable(LiveTable):
             self._play(Stake(0), event)
         elif isinstance(event, YourTurn) and not self._knows_help:
             self._knows_help = True
-            if is_at_prompt:  # the screen always shows its keys
+            if is_at_prompt:  # the screen has a key bar
                 self._say("Type help to see what you can type.")
 
     def _close_match(self, event: MatchResult) -> None:
@@ -287,13 +287,13 @@ class PlayerTable(LiveTable):
             )
         if (lost := self._silent()) is None:
             return None
-        # Like the key bar, a dialog only offers words that exist here and are useful now.
+        # A dialog must not offer a word that would only be refused.
         can_wait, can_claim = self.is_offered("wait"), self._node.can_claim
         seconds = self.away()[lost.fingerprint]
         return answers.absence_box(self.board, self.clock(), lost, seconds, can_wait=can_wait, can_claim=can_claim)
 
     def _silent(self) -> PlayerInfo | None:
-        """Return the first awaited player who does not answer, unless the reader has closed the dialog about them."""
+        """Return the first awaited player who has been missing for :data:`_SILENCE` and whose dialog is not closed."""
         away, clock = self.away(), self.clock()
         for player in (*self.board.absent, *(clock.awaited if clock is not None else ())):
             if away.get(player.fingerprint, 0) >= _SILENCE and not self._is_closed(player):
@@ -301,7 +301,7 @@ class PlayerTable(LiveTable):
         return None
 
     def _about_newcomers(self) -> Dialog | None:
-        """Return a dialog about a player who asks for a seat, or who sits at the table under a trusted name."""
+        """Return a dialog about a player who asks for a seat, or who sits here with a trusted name but another key."""
         here = [question for question in self._strangers if question.player in self.board.players]
         for question in (*self._node.asked, *here):
             player = question.player
@@ -322,7 +322,7 @@ class PlayerTable(LiveTable):
             self.board.heeded |= {_key(player) for player in self.board.false_friends}
 
     def _is_closed(self, player: PlayerInfo) -> bool:
-        """Return whether the reader has closed the dialog about a player, and it must not open again yet."""
+        """Return whether the reader has closed the dialog about a player, so that it must not open yet."""
         return time.monotonic() < self._closed.get(_key(player), 0.0)
 
     def _goes_on(self) -> bool:
@@ -350,7 +350,7 @@ class PlayerTable(LiveTable):
         state = turn.view.state if turn is not None else None
         if state is None or state.bid is None or state.phase != "bidding" or state.challenge is not None:
             return super().prompt()
-        if self.face.shows_board:  # the bid is in sight
+        if self.face.shows_board:  # the picture shows the bid
             return super().prompt()
         return f"your turn, {self.board.seating.who(state.bid.seat)} bid {faces(state.bid.quantity, state.bid.face)}> "
 
@@ -424,7 +424,7 @@ class PlayerTable(LiveTable):
             return _OUT
         state = self.board.state
         if state is not None and not self.board.absent and 0 <= state.turn == self.board.me:
-            # It is this player's turn, but the program asks for no move yet: they have just come back, or just moved.
+            # It is this player's turn, but they have just come back or just moved, so the node accepts no move yet.
             unheard = self._node.match.unheard if self._node.match is not None else ()
             are = "is" if len(unheard) == 1 else "are"
             return f"One moment: {self.board.seating.named(unheard) if unheard else 'the others'} {are} signing."
@@ -453,12 +453,12 @@ class PlayerTable(LiveTable):
         """Obey a word that decides who may sit at the table."""
         node = self._node
         asked = [question.player for question in node.asked]
-        if not (rest or asked or word == "remove"):  # they may have stopped asking
+        if not (rest or asked or word == "remove"):  # the newcomer may have given up
             self._say(f"Nobody asks for a seat now. Type {word} and a name.")
             return
         strangers = [question.player for question in self._strangers]
         everybody = list(dict.fromkeys([*asked, *strangers, *node.kept_out, *self.board.players]))
-        # Without a name, a word concerns a newcomer, and cannot send away a player who sits here.
+        # Without a name, a word concerns a newcomer, so it cannot remove a seated player by mistake.
         among = everybody if rest else None if word == "remove" else asked
         if (found := self._other(word, rest, among)) is None:
             return
@@ -519,7 +519,7 @@ class PlayerTable(LiveTable):
     async def _return(self, rest: str, instead_of: asyncio.Task[None] | None = None) -> None:
         """Go back to the table.
 
-        :param instead_of: an earlier attempt that may still be waiting, and is cancelled.
+        :param instead_of: an earlier attempt to cancel.
         """
         assert self._again is not None
         if instead_of is not None:
@@ -554,7 +554,7 @@ class PlayerTable(LiveTable):
         if not self.board.join_line:
             self._say("Only the host of an open table has a long line.")
         else:
-            # The lobby draws the code in large letters, which cannot be copied.
+            # The large letters of the code in the lobby cannot be copied.
             code = f"To copy: {command_line('join', self.board.code)}. " if self.board.code else ""
             self._say(f"{code}This line always works:\n    {command_line('join', self.board.join_line)}")
 
@@ -598,12 +598,12 @@ class PlayerTable(LiveTable):
 
 
 def _without_host() -> str:
-    """Return what can be done once the host of the last match does not come back."""
+    """Return what to type if the host of the last match is gone."""
     return f"Type again {HOST} to open the table yourself, or quit and join another:\n    {command_line('join')}"
 
 
 def _key(player: PlayerInfo) -> tuple[str, str]:
-    """Return the key for a dialog about a player. A player with the same key but another name gets a new dialog."""
+    """Return what identifies the dialog about a player. The same player under another name gets a new dialog."""
     return player.fingerprint, player.name
 
 

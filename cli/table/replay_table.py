@@ -1,7 +1,7 @@
 """The table of a replay. Its reader can step through the replay, play it, and jump to any place.
 
-A tape holds the board at one place in the replay. It advances by the events of one step of the history, and keeps a
-copy of the board from the start of each round reached. To go back, it folds events again from such a copy.
+A tape holds the board at one place of the replay, and advances step by step. At the start of each round it saves a copy
+of the board. To go back, it takes such a copy and replays events from there.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from protocol.match.replay import ClosedStep, Moment
 
 _SPELLED: Final = {" ": "Space", "pageup": "PageUp", "pagedown": "PageDown"}
-"""Names of keys that are not just their capitalized identifiers."""
+"""Displayed names of keys, where capitalizing the identifier is not enough."""
 UNSIGNED: Final = "unsigned"
-"""In place of a verdict on a game that nobody signed."""
+"""The verdict on a game without signatures."""
 EVERYBODY: Final = "all"
-"""Typed for a view of all dice."""
+"""Typed after *as* for a view of all dice."""
 NOBODY: Final = "spectator"
-"""Typed for the view of a spectator."""
+"""Typed after *as* for the view of a spectator."""
 _UNHURRIED: Final = 2
-"""Rounds at a person's pace. The others share the remaining time."""
+"""Number of rounds of a demo at a person's pace. Later rounds share the remaining time."""
 _LONGEST: Final = 105.0
-"""Maximum seconds of a demo that nobody stops. Playing and judging its match beforehand takes less than 15 more."""
+"""Maximum seconds of a demo without interruptions. Playing and verifying its match takes up to 15 more beforehand."""
 _FASTEST: Final = 0.02
-"""Minimum pace, at which each round can still be seen even if there are very many."""
+"""Minimum pace of a demo, so that each round can be seen even in a very long match."""
 
 
 class Retelling(Protocol):
-    """A past match, as tables, pages and figures need it: a :class:`protocol.match.replay.Replay`, or a
-    :class:`cli.arena.retold_game.RetoldGame`, which nobody signed."""
+    """The common interface of a signed match (:class:`protocol.match.replay.Replay`) and of an unsigned game
+    (:class:`cli.arena.retold_game.RetoldGame`)."""
 
     @property
     def path(self) -> Path:
@@ -60,11 +60,11 @@ class Retelling(Protocol):
 
     @property
     def rules(self) -> str:
-        """The name of its rules."""
+        """The name of the match's rules."""
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict on the file; None if there are no signatures that could be verified."""
+        """The verdict on the file; None for an unsigned game."""
 
     @property
     def players(self) -> Sequence[PlayerInfo]:
@@ -76,7 +76,7 @@ class Retelling(Protocol):
 
     @property
     def last_step(self) -> int:
-        """The last step."""
+        """The number of the last step."""
 
     @property
     def last_dice(self) -> tuple[int, ...]:
@@ -89,14 +89,14 @@ class Retelling(Protocol):
         """
 
     def steps(self) -> Iterator[ClosedStep]:
-        """Yield every step with the messages that closed it; nothing if nobody signed any."""
+        """Yield each step with the messages that closed it; nothing for an unsigned game."""
 
 
 # The tape
 
 
 class Place(NamedTuple):
-    """A place on the tape."""
+    """The place of a scene in a replay."""
 
     round: int
     """0 before the first roll."""
@@ -106,7 +106,7 @@ class Place(NamedTuple):
 
 START: Final = Place(0, 1)
 WATCHER: Final = -1
-"""In place of a seat: the view of a spectator, who sees no dice before their cup is opened."""
+"""Used instead of a seat for a spectator's view, in which dice are visible only in opened cups."""
 
 
 class Taped(NamedTuple):
@@ -129,17 +129,17 @@ class Tape:
         self.replay = replay
         self.eyes = eyes
         self.board = Board()
-        self.board.name = name or replay.path.stem  # a transcript does not contain the name of the table
         """The board after the scene at :attr:`place`."""
+        self.board.name = name or replay.path.stem  # a transcript does not contain the name of the table
         self.place = Place(0, 0)
-        """The place of the last scene that was reported."""
+        """The place of the current scene, which :meth:`forward` returned last."""
         self.step = 0
-        """The step of the history in that scene."""
+        """The number of the current scene's step in the history."""
         self._starts = (0, *replay.rounds)
         self._boards = [self.board.copy()]
-        """The board before each round reached so far."""
+        """For each round reached so far, the board before it."""
         self._lengths: list[int] = []
-        """The number of scenes in each round passed so far."""
+        """The number of scenes of each completed round."""
         self._ahead = self._scenes(0)
         self._next = next(self._ahead, None)
 
@@ -152,7 +152,7 @@ class Tape:
         is_over = False
 
         def scene_of(moment: Moment) -> tuple[int, bool]:
-            # The end of the match is a scene of its own, so that the last verdict is seen before it.
+            # The end of the match is a separate scene, so that the last verdict can be seen.
             nonlocal is_over
             is_over = is_over or _is_end(moment.event)
             return moment.step, is_over
@@ -173,7 +173,7 @@ class Tape:
         return len(self._starts) - 1
 
     def forward(self) -> tuple[NodeEvent, ...]:
-        """Advance by one scene, and return its events, which the caller must put on :attr:`board`.
+        """Advance by one scene. The caller must put the returned events on :attr:`board`.
 
         :returns: an empty tuple at the end.
         """
@@ -188,7 +188,7 @@ class Tape:
         return scene.events
 
     def seek(self, place: Place) -> None:
-        """Go to just before a place, so that its scene comes next; past the end, to just before the last scene."""
+        """Move so that the scene at ``place`` comes next. If the place is past the end, the last scene comes next."""
         known = min(place.round, len(self._boards) - 1)
         if self._next is None or self._next.place > place or self._next.place.round < known:
             self.board = self._boards[known].copy()
@@ -199,7 +199,7 @@ class Tape:
                 self.board.take(event)
 
     def seek_back(self) -> bool:
-        """Go back one scene, so that the one before the last comes next; return whether there was one."""
+        """Move so that the scene before the current one comes next; return whether there is one."""
         round_, number = self.place
         if number > 1:
             self.seek(Place(round_, number - 1))
@@ -221,12 +221,11 @@ def _is_end(event: NodeEvent) -> bool:
 
 
 def look_back(event: Told, board: Board) -> Iterator[str]:
-    """Yield the sentences for an event that the board has just taken.
-
-    If dice are in sight, add how likely a bid or a call was.
+    """Yield the sentences for an event that the board has just taken. If dice are visible, add how likely a bid or a
+    call was.
     """
     if isinstance(event, MatchResult):
-        return  # its sentences on confirmations concern a live table
+        return  # its sentences are about who has confirmed a live match
     sentences = [*tell(event, board)]
     game = event if isinstance(event, Happened) and board.hands else None
     if game is not None and (weighed := weigh(game.event, game.state, board.hands, board.me)):
@@ -237,7 +236,7 @@ def look_back(event: Told, board: Board) -> Iterator[str]:
 class ReplayTable(Table):
     """A table that shows a replay.
 
-    :param verdict: the text of the verdict on the file.
+    :param verdict: the sentences on the verdict on the file.
     """
 
     has_lobby = False
@@ -250,11 +249,11 @@ class ReplayTable(Table):
         "end": "end",
         " ": "play",
     }
-    """The lines that keys of the full screen type if the line is empty."""
+    """The line that each key types if the input line is empty."""
 
     kind = "r"
     title: ClassVar = ""
-    """Shown as the table's name; if empty, the name of the file is."""
+    """The displayed name of the table; if empty, the name of the file is used."""
 
     def __init__(
         self,
@@ -272,7 +271,7 @@ class ReplayTable(Table):
         self._is_playing = asyncio.Event()
         self._steps, self._lost = _measured(replay)
         self._pending: deque[Told] = deque()
-        """Events of the current scene that are not shown yet while it plays."""
+        """Beats of the current scene that are not shown yet, during play."""
         self.board = self._tape.board
 
     def begin(self) -> None:
@@ -282,7 +281,7 @@ class ReplayTable(Table):
     def _introduce(self) -> None:
         if self.face.shows_board:
             name = self._name(0)
-            self._say(f"Type as {name} to see what {name} saw.")  # the band shows whose dice are visible
+            self._say(f"Type as {name} to see what {name} saw.")  # the band says whose dice are visible
         else:
             self._say(self._told_verdict)
             self._say(f"{self._whose_eyes()} Enter goes on; help says what else can be typed.")
@@ -299,7 +298,7 @@ class ReplayTable(Table):
 
     def take(self, event: Told) -> None:
         super().take(event)
-        self.last_words.clear()  # a replay can be seen again
+        self.last_words.clear()  # texts about a past match need not be kept
 
     def told(self, event: Told) -> Iterable[str]:
         if isinstance(event, CupsSeen) and self.face.shows_board:
@@ -309,7 +308,7 @@ class ReplayTable(Table):
         return texts
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        return ()  # the band shows the sentences; those in the talk are in notes, because the reader can go back
+        return ()  # the band shows the sentences, and notes replaces the talk, because the reader can go back
 
     def prompt(self) -> str:
         if self._is_playing.is_set():
@@ -329,7 +328,7 @@ class ReplayTable(Table):
         if self._is_playing.is_set():
             return [("any key", "stops")]
         others = ("PgUp PgDn", "round"), ("as", "eyes"), ("Home End", ""), ("?", "help")
-        return [("←→", "step"), ("Space", "play"), ("quit", ""), *others]  # all of them fit into 80 columns
+        return [("←→", "step"), ("Space", "play"), ("quit", ""), *others]  # all of these fit into 80 columns
 
     def strip(self) -> ReplayStrip | WatchStrip:
         place, eyes = self._tape.place, self._tape.eyes
@@ -347,7 +346,7 @@ class ReplayTable(Table):
             super().obey(self._spelled_out(line.strip()))
 
     def _spelled_out(self, line: str) -> str:
-        """Return the whole words for a short line, which is empty, a number, or the beginning of a word."""
+        """Return a line in full, given an empty line, a number, or an abbreviated word."""
         word, _, rest = line.partition(" ")
         if not line or line.isdecimal():
             return f"round {line}" if line else "next"
@@ -363,7 +362,7 @@ class ReplayTable(Table):
     def _help(self) -> Iterable[str]:
         yield "You look back at a match. You can type:"
 
-    # Going on
+    # Moving forward
 
     def _forward(self) -> tuple[NodeEvent, ...]:
         """Take the next scene from the tape; return its events, which are not shown yet."""
@@ -394,7 +393,7 @@ class ReplayTable(Table):
         self._is_playing.set()
 
     async def follow(self) -> None:
-        """Advance without keys while the replay plays."""
+        """While the replay plays, show one scene after the other."""
         while not self._has_left and await self._is_playing.wait():
             events = self._forward()
             if not events:
@@ -404,10 +403,10 @@ class ReplayTable(Table):
             pending = self._pending = deque(beat for event in events for beat in beats(event, self.board))
             async with aclosing(self.pace.follow(_each(events), self.board)) as shown:
                 async for _ in shown:
-                    if not pending:  # the reader has stopped it, which showed the rest at once
+                    if not pending:  # the reader has stopped playing, which showed the rest at once
                         break
                     self.take(pending.popleft())
-            await asyncio.sleep(0)  # lets the reader stop it even if nothing is held back
+            await asyncio.sleep(0)  # gives the reader a chance to stop, even at a pace of 0
 
     def _stop(self) -> None:
         """Stop playing, and show the rest of the scene at once."""
@@ -416,7 +415,7 @@ class ReplayTable(Table):
             self.take(self._pending.popleft())
         self.pace.skip()
 
-    # Jumping
+    # Going elsewhere
 
     def _jump(self, place: Place) -> None:
         """Go to a place and show its scene."""
@@ -486,7 +485,7 @@ class ReplayTable(Table):
 
 
 def facts(players: int) -> tuple[str, ...]:
-    """Return the facts of a demo, one for each of its first rounds."""
+    """Return the facts that a demo shows, one in each of its first rounds."""
     many = in_words(players)
     together = "both" if players == 2 else f"all {many}"
     return (
@@ -500,7 +499,7 @@ def facts(players: int) -> tuple[str, ...]:
 
 
 class DemoTable(ReplayTable):
-    """A replay in a spectator's view that plays until a key stops it. Parameters are those of :class:`ReplayTable`."""
+    """A replay that plays until a key stops it, in a spectator's view. For parameters, see :class:`ReplayTable`."""
 
     title = "Demo"
 
@@ -519,7 +518,7 @@ class DemoTable(ReplayTable):
         super().begin()
 
     def _introduce(self) -> None:
-        if self.face.shows_board:  # the text stays visible there
+        if self.face.shows_board:  # later, the strip shows each fact
             self._say("Bots play. Space skips a round, End all.")
         else:
             self._say("Four facts about what you see, then the rest at a faster pace. Space skips a round, End all.")
@@ -529,7 +528,7 @@ class DemoTable(ReplayTable):
             self._set_pace()
 
     def _set_pace(self) -> None:
-        """Measure the finished round, and divide the remaining time among the rounds to come."""
+        """Measure the finished round, then set the pace so that the remaining rounds fit into the remaining time."""
         now = asyncio.get_running_loop().time()
         if self._round_began and self.pace.factor:
             self._seconds.append((now - self._round_began) / self.pace.factor)
@@ -587,7 +586,7 @@ class DemoTable(ReplayTable):
 
 
 def _means_round(rest: str) -> bool:
-    """Return whether a word is a beginning of ``round``."""
+    """Return whether a text is ``round`` or an abbreviation of it."""
     return bool(rest) and "round".startswith(rest.lower())
 
 
@@ -597,9 +596,10 @@ async def _each(events: Iterable[NodeEvent]) -> AsyncGenerator[NodeEvent]:
 
 
 def _measured(replay: Retelling) -> tuple[list[int], list[int | None]]:
-    """Return the number of scenes in each round, starting with round 0, and the seat that lost dice in each round.
+    """Measure each round of a replay.
 
-    The second list starts with round 1. It has None where nobody or more than one seat lost dice.
+    :returns: the number of scenes of each round, starting with round 0; and the seat that lost dice in each round,
+        starting with round 1, or None if no seat or several did.
     """
     tape = Tape(replay, None)
     steps = [0] * (tape.rounds + 1)

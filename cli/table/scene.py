@@ -1,4 +1,4 @@
-"""A scene: everything that a picture shows besides the board. Pure data; the screen makes a new one for each frame.
+"""A scene: what a picture shows besides the board. Pure data; the screen makes a new scene for each frame.
 
 Animations are timed in milliseconds. A picture depends only on the board, the scene and the size, never on a clock.
 """
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from p2pdice.moves import Move
 
 STILL: Final = 1000
-"""The stage in which no animation is left."""
+"""The stage of an animation that is over."""
 ROLL: Final = (70,) * 6
-"""The reader's own roll: six stages with other faces, then the dice."""
+"""The reader's roll: six stages with other faces, then the dice."""
 BID: Final = (60, 60)
-"""A bid: its number counts up in two stages, then stands."""
+"""A bid: its number counts up in two stages."""
 TURN: Final = (150, 150)
-"""The reader's turn: the band is inverted in stage 0, and plain from stage 1 on."""
+"""The reader's turn: the band is inverted only in stage 0."""
 OWN: Final = (250,)
-"""The pause before the reader's own dice are counted."""
+"""The pause before the dice in the reader's cup are counted."""
 LIFT: Final = (90, 260)
-"""A cup: half up, then up with its dice, but none of them counted."""
+"""A cup: first half lifted, then open with no dice counted yet."""
 HIT: Final = 110
-"""Duration of the stage after which one more die that counts turns gold."""
+"""Duration of each stage of counting. After it, one more die that counts turns gold."""
 LAST_HIT: Final = 600
 """:data:`HIT` for the last cup."""
 
 
 def spans(beat: Told) -> tuple[float, ...]:
-    """Return the duration of each stage of an event's animation; nothing for an event that is not animated.
+    """Return the duration of each stage of an event's animation; empty for an event that is not animated.
 
-    The stages of a cup are :data:`LIFT` (:data:`OWN` for the reader's cup) and then one for each die that counts. In
-    stage ``len(LIFT) + n`` the first ``n`` of these are gold. A cup that cannot change the verdict is twice as fast.
+    The stages of a cup are :data:`LIFT` (:data:`OWN` for the reader's cup), then one for each die that counts. In stage
+    ``len(LIFT) + n`` the first ``n`` of these dice are gold. A cup that cannot change the verdict is twice as fast.
     """
     told = beat.event if isinstance(beat, Happened) else beat
     match told:
@@ -58,17 +58,17 @@ def spans(beat: Told) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The animations of a picture, and how far they have come."""
+    """The animations of a picture, and the progress of each."""
 
     since: Mapping[type, tuple[Told, float]] = field(default_factory=dict)
-    """The last event of each type (for :class:`Happened`, of the game's event), and its age."""
+    """The last event of each type, and its age. For :class:`Happened`, the key is the type of the game's event."""
     factor: float = 1.0
     """The pace, by which all durations are multiplied; 0 shows only final states."""
     kind: str = "full"
-    """``full``, ``calm`` (no animations, but the same pace) or ``none``."""
+    """``full``, ``calm`` (the same pace without animations) or ``none``."""
 
     def stage(self, kind: type) -> int:
-        """Return the current stage of the last event of a type: the number of its stages that are over.
+        """Return the current stage of the last event of a type: how many of its stages are over.
 
         It is :data:`STILL` if there was no such event, its animation is over, or nothing is animated.
         """
@@ -83,12 +83,12 @@ class Motion:
 
     @property
     def moves(self) -> bool:
-        """Whether the picture will change without another event."""
+        """Whether an animation is still running."""
         return any(self.stage(kind) < STILL for kind in self.since)
 
 
 REPLY_ROWS: Final = 2
-"""Maximum rows of a reply in place of the keys; a longer one gets a page."""
+"""Maximum rows of a reply in place of the key bar. A longer reply gets a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,13 @@ class Talk:
     seat: int | None
     """The speaker's seat, or place at the table in the lobby; None for a spectator and for an event."""
     name: str
-    """The speaker. Safe to print; empty for an event, which is drawn ``quiet`` after a ·."""
+    """The speaker's name, safe to print; empty for an event."""
     text: str
     """Safe to print; it may have several lines."""
 
     @property
     def role(self) -> str:
-        """The role in which the speaker is drawn: the seat's, if there is one."""
+        """The role in which the speaker's name is drawn."""
         if self.seat is not None:
             return f"seat{self.seat % 10}"
         return "text" if self.name else "quiet"
@@ -112,13 +112,13 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The row that shows what has to be done now, and by whom."""
+    """The row that says whose move is awaited, and what the reader can do."""
 
     text: str = ""
     tone: str = "quiet"
     """``seat0`` … ``seat9`` (whose turn it is), ``right``, ``wrong``, ``waiting`` or ``quiet``."""
     right: str = ""
-    """A text at the right end, before the clock."""
+    """The text at the right end, left of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,9 @@ class Choice:
     """The letter that chooses it directly."""
     text: str
     note: str = ""
-    """A consequence, shown on a line of its own."""
+    """What the choice leads to, in a separate row."""
     line: str | None = None
-    """The line that is typed by choosing it; None if it only closes the dialog."""
+    """The line that this choice types; None if it only closes the dialog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,9 @@ class TextPage:
 
     title: str
     lines: Sequence[str]
-    """Not yet wrapped."""
+    """Unwrapped."""
     at: int = 0
-    """The number of wrapped lines that are scrolled past."""
+    """The number of wrapped lines above the visible ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class ReplayStrip:
     steps: int
     """The number of scenes in this round; 0 if unknown."""
     eyes: str
-    """Whose dice are shown: ``all dice``, ``Ada's dice``."""
+    """Whose dice are visible: ``all dice``, ``Ada's dice``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,50 +190,50 @@ class WatchStrip:
     signatures: int
     """0 if they are not counted."""
     fact: str = ""
-    """A fact about the match, in a demo; if empty, a note on what spectators see is shown."""
+    """A fact about a demo's match; if empty, the strip has a note on what spectators see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One moment of a table as one person sees it, without the board."""
+    """What a picture shows besides the board, at one moment for one person."""
 
     typed: Move | None = None
-    """The move that the line means, whether or not it is legal."""
+    """The typed move, legal or not."""
     with_odds: bool = True
-    """Whether chances are shown. If not, the ladder shows ○, and there is no gauge of the odds."""
+    """Whether chances are shown. If not, the ladder has ○ in their place."""
     steps: int = 0
     """The number of signed steps in the match."""
     seconds: int | None = None
     """Seconds left to the awaited player; None if no clock is shown."""
     is_pressing: bool = False
-    """Whether the others can go on without the awaited player when no time is left."""
+    """Whether the others can go on without the awaited player once the time is up."""
     gauge: Gauge | None = None
     talk: Sequence[Talk] = ()
-    """The latest entry is the last."""
+    """Oldest first."""
     reply: Sequence[str] = ()
-    """One or two rows, cut to the width of the screen, that replace the keys."""
+    """One or two rows, cut to fit, that replace the key bar."""
     band: Band = field(default_factory=Band)
     keys: Sequence[tuple[str, str]] = ()
-    """At most eight keys or words to type, each with its effect (empty for a word that explains itself)."""
+    """At most eight keys or typed words, each with its effect, which is empty if the word is clear without one."""
     motion: Motion = field(default_factory=Motion)
     dialog: Dialog | None = None
     page: TextPage | None = None
     away: Mapping[str, int] = field(default_factory=dict)
-    """For how many seconds players have not answered, by fingerprint."""
+    """Seconds since each missing player was lost or began to hold up the match, by fingerprint."""
     given: frozenset[str] = frozenset()
-    """Fingerprints of players whose message for the open step has arrived."""
+    """Fingerprints of players who have sent their message for the open step."""
     coach: str = ""
-    """Coach's words in a lesson, which are shown in full."""
+    """Coach's words in a lesson, which must never be cut."""
     lesson: str = ""
-    """The progress of a lesson, for the title."""
+    """The progress of a lesson, drawn in the top row."""
     picked: int | None = None
-    """The index of the player in the lobby, or of the move in :attr:`moves`, selected with the arrow keys."""
+    """The index of the selected player in the lobby, or of the selected move in :attr:`moves`."""
     moves: Sequence[str] = ()
-    """The legal moves as they are typed, if no bid is among them: a list to pick from."""
+    """The legal moves as they are typed, if none of them is a bid. They are drawn as a list."""
     score: str = ""
     """The score of the evening; empty until its second match is over."""
     minutes: int = 0
-    """How long the match took, once it is over; 0 if unknown."""
+    """Duration of the match in minutes, once it is over; 0 if unknown."""
     verdict: str = ""
     """The verdict on a replay's file: ``fair``, ``misconduct`` …; empty elsewhere. Never text from the file."""
     strip: ReplayStrip | WatchStrip | None = None

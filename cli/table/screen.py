@@ -1,7 +1,7 @@
 """The full screen, made with prompt_toolkit: a picture of the table, repainted when it changes, above an input line.
 
-Keys only type lines, so a table receives nothing but lines. While the terminal takes no output, nothing is painted, but
-the table does not wait.
+All keys type lines, so a table receives nothing but lines. If the terminal takes no output, painting pauses, but the
+table does not wait.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ if TYPE_CHECKING:
 
 _CHOOSE_FIRST: Final = ("Choose in the box first; Esc closes it.",)
 _TALK: Final = 1000
-"""Entries of talk that are kept for looking back."""
+"""Maximum entries of talk that are kept."""
 _FRAME: Final = 0.05
 """Seconds between two frames of an animation."""
 _TICK: Final = 1.0
 """Seconds between checks of the clock and the signatures, which change without an event."""
 _MOMENT: Final = 1.0
-"""Seconds of a turn before its clock appears."""
+"""Seconds before the clock of a turn appears."""
 _ESCAPE: Final = 0.05
-"""Time limit in seconds for the rest of a key's sequence after its escape character."""
+"""Timeout in seconds for the rest of a key's escape sequence."""
 _DEPTHS: Final = {
     "24": ColorDepth.DEPTH_24_BIT,
     "256": ColorDepth.DEPTH_8_BIT,
@@ -87,13 +87,13 @@ _DEPTHS: Final = {
 _SAVE_TITLE: Final = "\x1b[22;2t"
 _RESTORE_TITLE: Final = "\x1b[23;2t"
 _ON_NEWCOMERS: Final = ("seat", "watch", "refuse")
-"""Words about a player who asks for a seat, if there is one; otherwise about the player picked in the lobby."""
+"""Words that concern the player who asks for a seat or, without one, the player picked in the lobby."""
 _ON_PEOPLE: Final = ("trust", "remove", "mute", *_ON_NEWCOMERS)
-"""Words about the player picked in the lobby with the arrow keys."""
+"""Words that concern the player picked in the lobby with the arrow keys."""
 _HINT: Final = 32
 """The column where the hint begins beside a short line."""
 _terminal_answers: Final = LateAnswers()
-"""Removes late answers to the query for the terminal's background, which is sent before there is a screen."""
+"""Removes the terminal's late reports of its background, which is queried before the screen opens."""
 
 
 @cache
@@ -127,19 +127,19 @@ class Screen:
         self._style = self._theme.style()
         self._talk: deque[Talk] = deque(maxlen=_TALK)
         self._with_odds: bool | None = None
-        """The reader's choice; None for the table's default."""
+        """Whether the reader wants to see odds; None for the table's default."""
         self._page: TextPage | None = None
         self._picked = 0
-        """The index of the dialog's choice selected with the arrow keys."""
+        """The index of the selected choice of the dialog, modulo the number of choices."""
         self._person: PlayerInfo | None = None
         """The player picked in the lobby with the arrow keys. They may have left since."""
         self._dialog: Dialog | None = None
         self._replies: list[str] | None = None
-        """The replies to the last line so far, while the table obeys it; None at other times."""
+        """The replies to the last line, collected while the table obeys it; None at other times."""
         self._reply_rows: tuple[str, ...] = ()
         """The rows of the last reply, shown until the next key or the next turn."""
         self._former_reply: tuple[str, ...] = ()
-        """The reply that the last key has cleared."""
+        """The reply that the last key press cleared."""
         self._reply_turn: object = None
         """The turn in which the reply was given."""
         self._asked = ""
@@ -150,7 +150,7 @@ class Screen:
         self._is_urgent = False
         """Whether at most :data:`HURRY` seconds were left to the reader at the last check."""
         self._expired: object = None
-        """The question that the reader did not answer in time, at a table that can go on without them."""
+        """The request that the reader did not answer in time, at a table that can go on without them."""
         self._woken = asyncio.Event()
         self._lines: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self._keys = self._bindings()
@@ -180,12 +180,13 @@ class Screen:
         self._ticking.cancel()
         if not self._running.done():
             self._app.exit()
-        with suppress(Exception):  # read() has already raised it
+        with suppress(Exception):  # read() has already raised this exception
             await self._running
         self._stack.close()
         columns = self._output.get_size().columns
         text = "".join(f"{wrapped(words, columns)}\n" for words in self._owner.last_words)
-        self._output.write_raw(harmless(text).replace("\n", "\r\n"))  # on the normal screen, where they stay
+        # The full screen is closed, so these texts stay visible.
+        self._output.write_raw(harmless(text).replace("\n", "\r\n"))
         self._output.flush()
         if self._writer is not None:
             await self._writer.drain(DRAIN_LIMIT)
@@ -210,7 +211,7 @@ class Screen:
             self._output.flush()
 
     async def _tick(self) -> None:
-        """Repaint continuously during animations; otherwise when the clock or the signatures change."""
+        """Repaint each frame of an animation. Otherwise repaint when the clock or the number of signatures changes."""
         shown: object = None
         while True:
             if self._table.pace.motion().moves:
@@ -230,7 +231,7 @@ class Screen:
                 self._warn()
 
     def _warn(self) -> None:
-        """Ring when the reader has little time left, and record that none is left."""
+        """Ring when the reader has little time left. When the time is up, store that in ``_expired``."""
         seconds = self._seconds()
         is_urgent = self._table.board.turn is not None and seconds is not None and seconds <= HURRY
         if is_urgent and not self._is_urgent:
@@ -261,7 +262,7 @@ class Screen:
             self._replies.append(text)
 
     def remind(self, status: str) -> None:
-        """Do nothing: the status is always in sight."""
+        """Do nothing: the screen always shows the status."""
 
     def refresh(self) -> None:
         self._woken.set()
@@ -283,7 +284,7 @@ class Screen:
         return page_size(size.columns, size.rows)
 
     def _show_replies(self) -> None:
-        """Show the replies in place of the keys, or on a page if they are too long."""
+        """Show the replies in place of the key bar, or on a page if they are too long."""
         given, self._replies = self._replies, None
         if not given:
             return
@@ -306,7 +307,7 @@ class Screen:
         prompt = FormattedTextControl(lambda: [("bold", self._prompt())])
         control = BufferControl(self._line.buffer, input_processors=[AppendAutoSuggestion("class:quiet")])
         line = Window(control, height=1)
-        # A prompt inside this window would scroll out of sight with the start of a long line, and not come back.
+        # The prompt has its own window, because inside this one it would scroll out of sight with a long line.
         hint = FormattedTextControl(lambda: [("class:quiet", self._hint())])
         foot = VSplit(
             [
@@ -340,7 +341,7 @@ class Screen:
         return moment.hint(self._table.board, self._line.meant(), with_odds=self.with_odds)
 
     def _hint_width(self) -> int:
-        """Return the columns for the hint: the row from :data:`_HINT` on, or just its width; 0 if it does not fit."""
+        """Return the width of the hint's window, which begins at :data:`_HINT` if possible; 0 if it does not fit."""
         columns, hint = self._output.get_size().columns, width(self._hint())
         room = columns - width(self._prompt()) - width(self._line.buffer.text) - 3
         if not hint or hint > room:
@@ -355,7 +356,7 @@ class Screen:
         if title != self._title and has_title():
             self._title = title
             self._output.set_title(harmless(title))
-        # The window omits the picture's last row, which is empty: the line is typed there.
+        # The window omits the picture's last row, which is empty; the input line is there.
         return picture(board, self._scene(size.columns), size.columns, size.rows, self._theme).fragments()
 
     def _turn(self) -> tuple[int, bool]:
@@ -390,7 +391,7 @@ class Screen:
             is_named = not strip.round or table.latest.startswith(f"{number}.")
             band = Band(table.latest if is_named else f"{number}: {table.latest}", tone, strip.eyes)
         if dialog is not None:
-            if dialog.tone != "warn" or not board.match:  # otherwise the band names those that the match waits for
+            if dialog.tone != "warn" or not board.match:  # otherwise the band names the awaited players
                 band = replace(band, text=dialog.title, tone="waiting" if dialog.tone == "warn" else band.tone)
             keys = [*((each.key, each.text[:1].lower() + each.text[1:]) for each in dialog.choices), ("Esc", "close")]
         elif table.asked:
@@ -435,7 +436,7 @@ class Screen:
         return wanted and bool(self._table.board.odds)
 
     def _shown_dialog(self) -> Dialog | None:
-        """Return the dialog to show. While somebody types there is none, so no letter can choose by mistake."""
+        """Return the dialog to show; None while the reader is typing, so that no letter makes a choice by mistake."""
         dialog = self._table.dialog() if self._page is None and self._line.is_untyped else None
         if dialog is None:
             self._dialog = None
@@ -456,11 +457,11 @@ class Screen:
         return board.players.index(self._person)
 
     def _others(self) -> list[PlayerInfo]:
-        """Return the players in the lobby that the arrow keys can pick."""
+        """Return the players that the arrow keys can pick in the lobby."""
         return [player for player in self._table.board.players if not player.is_me] if self._is_lobby() else []
 
     def _gauge(self) -> Gauge | None:
-        """Return the progress of an exchange between programs; None while a person decides."""
+        """Return the progress of a step that programs complete by themselves; None while a person must decide."""
         progress = self._table.progress()
         if progress is None or progress.stage is Stage.CHOOSE or not progress.awaited:
             return None
@@ -477,7 +478,7 @@ class Screen:
     # Keys
 
     def _pressed(self, _sender: object) -> None:
-        """On any key, clear the reply and show the rest of a showdown at once."""
+        """On each key press, clear the reply and show the rest of a showdown at once."""
         self._former_reply, self._reply_rows = self._reply_rows, ()
         self._was_leaving, self._is_leaving = self._is_leaving, False
         if self._table.board.call is not None and self._table.is_behind:
@@ -612,7 +613,7 @@ class Screen:
             @add(key, filter=is_open, eager=key == Keys.Escape)
             def _(event: KeyPressEvent) -> None:
                 self._page = None
-                if event.data.isalnum() and self._shown_dialog() is None:  # it begins the next line
+                if event.data.isalnum() and self._shown_dialog() is None:  # the key also begins the next line
                     event.app.key_processor.feed(event.key_sequence[0], first=True)
 
         @add(Keys.Any, filter=is_asking)
@@ -632,7 +633,7 @@ class Screen:
         @add("enter", filter=is_asking)
         def _(_event: KeyPressEvent) -> None:
             assert self._dialog is not None
-            if self._former_reply != _CHOOSE_FIRST:  # otherwise this Enter ends a line that was typed past the box
+            if self._former_reply != _CHOOSE_FIRST:  # otherwise this Enter ends a line typed past the dialog
                 self._choose(self._dialog.picked)
 
         @add("escape", filter=is_asking, eager=True)
@@ -643,7 +644,7 @@ class Screen:
 
 
 def _drop_late_answers(app: Application[None]) -> None:
-    """Keep a slow terminal's answer about its background out of the line being typed."""
+    """Keep the terminal's late report of its background out of the input line."""
     parser = getattr(app.input, "vt100_parser", None)
     if isinstance(parser, Vt100Parser):
         feed, flush = parser.feed, parser.flush
@@ -657,7 +658,7 @@ def _drop_late_answers(app: Application[None]) -> None:
 
 
 class PatientApplication(Application[None]):
-    """An application that stops painting while its terminal takes no output, and then paints everything at once."""
+    """An application that does not paint while its terminal takes no output, and repaints once it does."""
 
     def __init__(self, writer: Writer | None, **options: object) -> None:
         self._writer = writer

@@ -1,4 +1,4 @@
-"""The seats around the felt: a card, two rows or a few words for each player, depending on the space."""
+"""The players around the felt. Each has a card, two rows, or a few words, depending on the space."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CARD: Final = 4
 """Minimum rows of a card: a plate, a cup of two rows, and a note."""
 _BOT: Final = "bot"
 _TILES: Final = ((3, 1), (2, 1), (2, 0), (1, 0))
-"""Columns of a die in a cup and of the gap after it. The first pair that fits is used."""
+"""Columns of a die in a cup, and of the gap after it, in order of preference."""
 
 
 def others(board: Board) -> tuple[int, ...]:
-    """Return the seats around the felt in the order of play: after the reader, or all for a watcher."""
+    """Return the seats around the felt in the order of play, beginning after the reader. A spectator sees all seats."""
     seats = len(board.seating.names)
     if board.me is None:
         return tuple(range(seats))
@@ -34,7 +34,7 @@ def others(board: Board) -> tuple[int, ...]:
 
 
 def counts_for(board: Board, face: int, quantity_face: int) -> bool:
-    """Return whether a die with one face counts for a bid on another face in this round."""
+    """Return whether a die with face ``face`` counts for a bid on ``quantity_face`` in this round."""
     counting = NOTHING_WILD if board.state is None else board.state.counting
     return counting.counts(face, quantity_face)
 
@@ -42,7 +42,7 @@ def counts_for(board: Board, face: int, quantity_face: int) -> bool:
 def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area], cups: Mapping[int, Cup]) -> None:
     """Draw the players at their places.
 
-    :param cups: the cups that are open, being lifted or annotated, by seat.
+    :param cups: the cups of a showdown, by seat.
     """
     for seat, area in places.items():
         cup = cups.get(seat) or _seen(board, seat)
@@ -55,7 +55,10 @@ def seats(canvas: Canvas, board: Board, scene: Scene, places: Mapping[int, Area]
 
 
 def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") -> None:
-    """Draw a player's mark, name and tag in one row. On their turn, fill the row with their colour."""
+    """Draw a player's mark and name in one row, filled with their colour on their turn.
+
+    :param right: the text at the right end, such as a tag.
+    """
     state = board.begun
     role, x, y = f"seat{seat}", area.x, area.y
     is_turn = seat == state.turn and board.over is None
@@ -73,8 +76,8 @@ def plate(canvas: Canvas, board: Board, seat: int, area: Area, right: str = "") 
 
 
 def tag(board: Board, seat: int, *, is_short: bool = False) -> str:
-    """Return a player's tag: pledge, stake, and bot unless the name says so. The reader, who has no note, also gets
-    lasting effects."""
+    """Return a player's tag: ``bot`` unless the name says so, pledge, and stake. The reader's tag also has the lasting
+    effects of powers, which other players have in their notes."""
     state = board.begun
     is_bot = seat < len(board.players) and is_marked_as_bot(board.players[seat].name)
     parts = [_BOT] if is_bot and not is_marked_as_bot(board.seating.names[seat]) else []
@@ -99,7 +102,8 @@ def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
     x, y, columns, height = area
     short = tag(board, seat, is_short=True)
     tags = (tag(board, seat), short, short.removeprefix(f"{_BOT} "))
-    room = columns - 5 - min(width(board.seating.names[seat]), 10)  # the name matters more than the tags
+    # Ten columns of the name matter more than the tags.
+    room = columns - 5 - min(width(board.seating.names[seat]), 10)
     plate(canvas, board, seat, area, next((each for each in tags if width(each) <= room), tags[-1]))
     bottom = y + height - 2
     if seat not in state.live and not cup.dice and not state.dice[seat]:
@@ -123,7 +127,7 @@ def _card(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
 
 
 def _sides(canvas: Canvas, seat: int, area: Area, cup: Cup) -> None:
-    """Draw a cup: filled, or only its edges if grounds and half blocks cannot be shown."""
+    """Draw a cup: filled, or only its edges if the terminal cannot show fills."""
     x, y, columns, height = area
     if canvas.theme.is_framed:
         if not cup.is_open:
@@ -146,7 +150,7 @@ def _sides(canvas: Canvas, seat: int, area: Area, cup: Cup) -> None:
 
 
 def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, DieLook]]) -> int:
-    """Draw the dice of an open cup in the middle of a row, and return the column after them."""
+    """Draw the dice of an open cup, centred in a row, and return the column after them."""
     across, gap = next((size for size in _TILES if len(dice) * sum(size) - size[1] <= area.width), _TILES[-1])
     x = area.x + max((area.width - len(dice) * (across + gap) + gap) // 2, 0)
     for face, kind in dice[: area.width // (across + gap) + 1]:
@@ -162,7 +166,7 @@ def _dice(canvas: Canvas, area: Area, dice: Sequence[tuple[int, DieLook]]) -> in
 
 
 def _letters(canvas: Canvas, board: Board, seat: int, area: Area) -> None:
-    """Draw the dice in a cup as the first letters of their motes, and mark those dealt to other players."""
+    """Draw each die in a cup as the letter of its mote. A die dealt to another player also has that player's mark."""
     state = board.begun
     assert state.motes is not None
     dice = state.motes.cups[seat]
@@ -207,11 +211,11 @@ def _rows(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area, cup
 
 
 _FEW: Final = 5
-"""The most dice that are drawn one by one in a row."""
+"""Maximum dice to draw one by one in a row."""
 
 
 def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) -> None:
-    """Draw a player in a few cells: mark, name and number of dice."""
+    """Draw a player's mark, name and number of dice in one row."""
     state = board.begun
     x, y, columns, _ = area
     is_turn = seat == state.turn and board.over is None
@@ -232,7 +236,7 @@ def _words(canvas: Canvas, board: Board, scene: Scene, seat: int, area: Area) ->
 
 
 def _seen(board: Board, seat: int) -> Cup:
-    """Return the cup of a seat before the showdown. It is open if a watcher sees its dice."""
+    """Return the cup of a seat before the showdown. It is open if a spectator sees its dice."""
     if seat == board.me or not (hand := board.hands.get(seat)) or board.state is None:
         return Cup(is_open=False)
     bid = board.state.bid

@@ -1,7 +1,7 @@
-"""The showdown: cups go up one after the other, dice that count fill the slots of the bid, and a verdict follows.
+"""The showdown: the cups open one by one, dice that count fill the slots of the bid, and a verdict follows.
 
-The caller's cup goes up first, then the others clockwise, and the bidder's last. The picture depends on the board,
-which stores the opened cups, and on the animation of the last one.
+The caller's cup opens first, then the others clockwise, and the bidder's last. The board stores which cups are open;
+only the last of them is animated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cli.table.scene import Motion
 
 _AFTERWARDS: Final = ("sunset", "night", "sunrise", "crown")
-"""Phases after a verdict, in which the felt shows dice with powers again."""
+"""Phases after a verdict in which the felt shows powers again."""
 
 
 class Cup(NamedTuple):
@@ -30,7 +30,7 @@ class Cup(NamedTuple):
 
     is_open: bool
     is_half: bool = False
-    """Whether it is being lifted, with its dice not visible yet."""
+    """Whether it is being lifted, and its dice are not visible yet."""
     dice: tuple[tuple[int, DieLook], ...] = ()
     """The faces of the visible dice, and how each is drawn."""
     note: str = ""
@@ -52,7 +52,7 @@ class Words(NamedTuple):
 
 
 def is_on(board: Board) -> bool:
-    """Return whether a call awaits its verdict, or the last verdict is still shown."""
+    """Return whether the felt shows a showdown: a call has no verdict yet, or its verdict is still shown."""
     state = board.state
     if board.showdown is not None:
         return state is not None and state.phase not in _AFTERWARDS
@@ -68,7 +68,10 @@ def is_siding(board: Board) -> bool:
 
 
 def cups(board: Board, motion: Motion) -> dict[int, Cup]:
-    """Return the cups that are up or have stayed down, by seat; in the siding phase, the closed cups and sides."""
+    """Return the cups that were opened or stayed down, by seat.
+
+    While players choose sides, return closed cups with notes on the sides.
+    """
     shown = board.showdown
     if shown is None:
         return _sides(board) if is_siding(board) else {}
@@ -99,7 +102,7 @@ def _cup(board: Board, shown: Showdown, seat: int, motion: Motion) -> Cup:
     if seat != board.me and not stage:
         return Cup(is_open=False, is_half=True, note="…")
     gold = wanted[: max(stage - len(OWN if seat == board.me else LIFT), 0)]
-    rest: DieLook = "miss" if gold or stage >= STILL else "die"  # the other dice fade as soon as one counts
+    rest: DieLook = "miss" if gold or stage >= STILL else "die"  # dice that do not count fade as soon as one counts
     kinds: list[DieLook] = [
         "counts" if place in gold else "die" if place in wanted else rest for place in range(len(hand))
     ]
@@ -110,7 +113,7 @@ def _cup(board: Board, shown: Showdown, seat: int, motion: Motion) -> Cup:
 
 
 def _with_loss(shown: Showdown, seat: int, cup: Cup) -> Cup:
-    """Return the cup with its player's gain or loss from the verdict."""
+    """Return the cup with a note on the die that its player gained or lost."""
     hand = shown.shown.hands[seat]
     verdict = shown.played.verdict
     for event in shown.played.changes:
@@ -133,7 +136,7 @@ def _with_loss(shown: Showdown, seat: int, cup: Cup) -> Cup:
 
 
 def _without(seen: tuple[tuple[int, DieLook], ...], lost: int) -> tuple[tuple[int, DieLook], ...]:
-    """Return dice with some marked as gone: first those that did not count, from the right."""
+    """Return the dice with ``lost`` of them marked as gone: first dice that did not count, from the right."""
     order = sorted(range(len(seen)), key=lambda place: (seen[place][1] == "counts", -place))
     return tuple((face, "gone" if place in order[:lost] else kind) for place, (face, kind) in enumerate(seen))
 
@@ -150,7 +153,7 @@ def counted(board: Board, motion: Motion) -> list[tuple[int, int]]:
 
 
 def words(board: Board) -> Words | None:
-    """Return the verdict, or that the round is void; None until it is known."""
+    """Return the words of the verdict or of a void round; None before it."""
     showdown, call = board.showdown, board.call
     if showdown is None or call is None or not showdown.is_counted:
         return None

@@ -1,8 +1,8 @@
-"""Ctrl-Z: a program on the full screen can be suspended for the shell, and later continues with its screen restored.
+"""Ctrl-Z suspends a program on the full screen, and the shell can later continue it with its screen restored.
 
 SIGTSTP stops a program, and SIGCONT continues it. A program that has changed the terminal restores it before it stops.
-If SIGTSTP is ignored, no shell could continue the program, so the signal stays ignored. Windows has neither signal;
-this module does nothing there.
+If SIGTSTP is ignored, no shell would continue the program, so it stays ignored. Windows has neither signal; this module
+does nothing there.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def ask_to_stop() -> None:
 
 @contextmanager
 def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
-    """Let an application on the full screen be stopped and continued. Enter it in a running loop, around the whole run.
+    """Let an application on the full screen be stopped and continued. Enter this in a running loop, around its run.
 
-    :param writer: takes the output of the application; drained before a stop.
+    :param writer: writes the application's output, and is drained before a stop.
     """
     if sys.platform == "win32":
         yield
@@ -49,7 +49,7 @@ def suspending(app: Application[None], writer: Writer | None) -> Iterator[None]:
 
     loop = asyncio.get_running_loop()
     stopping: set[asyncio.Task[None]] = set()
-    """At most one task: requests are ignored while one is pending."""
+    """At most one task. Further requests are ignored while it runs."""
 
     async def stop() -> None:
         async with in_terminal():
@@ -105,21 +105,21 @@ def hiding_cursor(stream: TextIO) -> Iterator[None]:
         with leaving(stream, _SHOW_CURSOR, _HIDE_CURSOR):
             yield
     finally:
-        if sys.platform != "win32":  # a stop may just have ended by hiding the cursor once more
+        if sys.platform != "win32":  # a program that was stopped just now may have hidden the cursor again
             os.write(stream.fileno(), _SHOW_CURSOR.encode())
 
 
 @contextmanager
 def leaving(stream: TextIO, leave: str, enter: str) -> Iterator[None]:
-    """Restore the terminal, changed by a few codes, while its program is stopped. The program must not read keys.
+    """Restore a terminal that was changed by escape sequences while the program is stopped. It must not read keys.
 
     :param stream: the terminal.
-    :param leave: written before the program stops.
-    :param enter: written when it continues.
+    :param leave: the escape sequences to write before the program stops.
+    :param enter: those to write when it continues.
     """
 
     def asked(*_: object) -> None:
-        # This may interrupt a write to the same stream, which is not reentrant, so write to the descriptor.
+        # This handler may interrupt a write to the stream, which is not reentrant, so write to the descriptor.
         os.write(stream.fileno(), leave.encode(stream.encoding, "replace"))
         stop_here()
         os.write(stream.fileno(), enter.encode(stream.encoding, "replace"))
@@ -142,5 +142,6 @@ def stop_here() -> None:
     """Stop this process until it is continued; return at once if no shell could continue it."""
     if sys.platform != "win32":
         answer = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTSTP)  # to this thread: it would run on for a moment if another one got it
+        # Another thread must not receive the signal, because this one would run on for a moment.
+        signal.raise_signal(signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, answer)

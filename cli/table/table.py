@@ -1,7 +1,7 @@
-"""A person's table: it puts events on the board, reports them, and obeys typed lines.
+"""The base class of tables: it puts events on the board, reports them, and obeys typed lines.
 
-A face shows the table, in plain lines or on a full screen. The keys of the screen type lines, so keys can do nothing
-that words cannot. There are four kinds: :class:`~cli.table.player_table.PlayerTable`,
+A face shows the table, in plain lines or on the full screen. The keys of the screen type lines, so everything that keys
+can do, words can do, too. There are four kinds: :class:`~cli.table.player_table.PlayerTable`,
 :class:`~cli.table.live_table.SpectatorTable`, :class:`~cli.table.replay_table.ReplayTable` and
 :class:`~cli.table.lesson_table.LessonTable`.
 """
@@ -43,9 +43,9 @@ class TypedWord(NamedTuple):
     (``r``), a lesson (``l``)."""
     help: str
     in_full: bool = False
-    """Whether it must be typed in full, because the next line cannot undo it."""
+    """Whether it must be typed in full, because it cannot be undone."""
     in_lobby: bool = False
-    """Whether it is no longer offered once a match has begun."""
+    """Whether it is offered only until a match begins."""
 
 
 WORDS: Final = (
@@ -116,18 +116,18 @@ _QUESTIONS: Final = {
     "dice": answers.dice,
     "players": answers.players,
 }
-"""Words that only query the board, with the functions that answer them."""
+"""Words that only ask about the board, with the functions that answer them."""
 _AFTERWARDS: Final = ("again", "quit", "say", "help")
-"""Words to suggest after a match."""
+"""Words that are suggested after a match."""
 
 
 class Face(Protocol):
-    """A person's end of a table: shows it, and reads lines."""
+    """The user interface of a table, in line mode or on the full screen: it shows the table, and reads lines."""
 
     is_interactive: bool
     """Whether the person can answer questions."""
     shows_board: bool
-    """Whether the board is always in sight, and disappears when the face is closed."""
+    """Whether the board is always visible, and disappears when the face is closed."""
 
     @property
     def page_size(self) -> tuple[int, int] | None:
@@ -140,25 +140,25 @@ class Face(Protocol):
         """
 
     def tell(self, text: str, talk: Talk | None = None) -> None:
-        """Print a report of an event, without disturbing the line being typed.
+        """Print a report of an event. It must not disturb the line being typed.
 
-        :param talk: the same report for a screen, with its author.
+        :param talk: the same report as an entry of the talk.
         """
 
     def say(self, text: str) -> None:
         """Print an answer to the last typed line."""
 
     def remind(self, status: str) -> None:
-        """Print everything needed for a move before the next prompt, unless it is always in sight."""
+        """Print a status line before the next prompt, unless the board is always visible."""
 
     def refresh(self) -> None:
         """Update the prompt or the board after a change."""
 
     def ring(self, why: str = "turn") -> None:
-        """Ring for the person's turn, or for another reason if their settings ask for all of them."""
+        """Ring for the person's turn. Ring for other reasons only if their settings say so."""
 
     def show(self, table: Table) -> None:
-        """Draw ``table`` from now on. Typed lines still go to the table that created this face."""
+        """Show ``table`` from now on. Typed lines still go to the table that opened this face."""
 
 
 class Table(ABC):
@@ -173,34 +173,34 @@ class Table(ABC):
     kind: ClassVar[str]
     """The letter of this kind of table in :attr:`TypedWord.tables`."""
     has_lobby: ClassVar[bool] = True
-    """Whether the screen shows the players at the table before a match."""
+    """Whether the screen shows the players at the table while no match is running."""
     key_lines: Mapping[str, str] = {}
-    """The lines that keys of the full screen type if the line is empty, by prompt_toolkit's names of the keys."""
+    """The line that each key types if the input line is empty. Keys have prompt_toolkit's names."""
     verdict = ""
     """The verdict on a replay's file, such as ``fair``; empty elsewhere."""
     latest = ""
     """The last sentence that a replay has shown."""
     notes: Sequence[Talk] = ()
-    """What a replay adds to the talk at the scene that it shows."""
+    """Entries that a replay adds to the talk at the current scene."""
     coach = ""
     """Coach's words in a lesson."""
     lesson = ""
     """The progress of a lesson."""
     face: Face
-    """The person's end of the table. :func:`cli.table.play.show` opens one that suits this process."""
+    """Opened by :func:`cli.table.play.show`, to suit this process."""
 
     def __init__(self, showing: Showing, face: Face | None = None) -> None:
         self.board = Board()
         """The state of the table as far as it is shown."""
         self.showing = showing
         self.pace = Pace(showing.pace, showing.motion)
-        """Delays events so that a person can follow."""
+        """Delays events so that the person can follow."""
         self.minutes = 0
-        """Duration of the last match in minutes; 0 before its end, or if this program did not see its beginning."""
+        """Duration of the last match in minutes; 0 before its end, or if this program did not see it begin."""
         self.won: dict[str, tuple[str, ...]] = {}
         """The fingerprints of the winners of this evening's matches, by match id."""
         self.last_words: list[str] = []
-        """Texts to print once the table is closed: where transcripts and proofs are, and how to return."""
+        """Texts to print after the table is closed, such as where the transcript is, and how to return."""
         self.words = {word.name: word for word in WORDS if self.kind in word.tables}
         self._has_left = False
         if face is not None:
@@ -214,7 +214,7 @@ class Table(ABC):
         """Show events until the table is over, or its person leaves."""
 
     def interrupt(self) -> None:  # noqa: B027
-        """On Ctrl-C, show how to return."""
+        """Say how to return, on Ctrl-C."""
 
     def close(self) -> None:  # noqa: B027
         """Cancel the background tasks of the table."""
@@ -241,17 +241,17 @@ class Table(ABC):
         self.face.refresh()
 
     def _talk_of(self, event: Told, told: Sequence[str]) -> Iterable[Talk]:
-        """Return the entries for an event in a screen's talk. The screen shows the game itself."""
+        """Return the entries for an event in the talk of the full screen, whose picture shows the game itself."""
         return moment.talk(event, self.board, told)
 
-    def _before_telling(self, event: Told) -> None:  # noqa: B027 - most kinds have nothing to note
+    def _before_telling(self, event: Told) -> None:  # noqa: B027 - most kinds have nothing to do
         """Act on an event that the board has just taken, before it is reported."""
 
     def told(self, event: Told) -> Iterable[str]:
         """Return the sentences for an event that the board has just taken."""
         return tell(event, self.board)
 
-    def _after_telling(self, event: Told) -> None:  # noqa: B027 - or to add
+    def _after_telling(self, event: Told) -> None:  # noqa: B027 - most kinds have nothing to do
         """Act on an event after it has been reported."""
 
     # For the face
@@ -270,12 +270,12 @@ class Table(ABC):
 
     @property
     def untouched(self) -> str:
-        """The line that Enter submits if nothing has been typed."""
+        """The line that Enter submits if the input line is empty."""
         return ""
 
     @property
     def is_behind(self) -> bool:
-        """Whether the table lags behind the match. A key shows the missing events at once."""
+        """Whether the table lags behind the match. A key press shows the missing events at once."""
         return self.pace.is_holding
 
     @property
@@ -285,36 +285,36 @@ class Table(ABC):
 
     @property
     def moves_by_itself(self) -> bool:
-        """Whether the table advances without keys, until one is pressed."""
+        """Whether the table advances by itself until a key is pressed."""
         return False
 
     @property
     def gives_odds(self) -> bool:
-        """Whether a full screen shows chances unless its reader chooses otherwise."""
+        """Whether the full screen shows chances by default."""
         return True
 
     @property
     def asked(self) -> Sequence[PlayerInfo]:
-        """Newcomers about whom the reader must decide whether they may sit down."""
+        """Newcomers who ask the reader for a seat."""
         return ()
 
     def away(self) -> dict[str, int]:
-        """Return for how many seconds players have not answered, by fingerprint."""
+        """Return the seconds since each missing player was lost or began to hold up the match, by fingerprint."""
         return {}
 
     def dialog(self) -> Dialog | None:
-        """Return the question that a full screen asks in a box, if there is one. Its answers are lines."""
+        """Return the dialog of the full screen, if there is one. Its choices type lines."""
         return None
 
     def close_dialog(self) -> None:  # noqa: B027 - most kinds ask nothing
-        """Close the dialog, as if its question were answered."""
+        """Close the dialog."""
 
     def strip(self) -> ReplayStrip | WatchStrip | None:
-        """Return the strip in place of the reader's own dice; None for a player."""
+        """Return the strip that a spectator or a replay has in place of the reader's dice; None for a player."""
         return None
 
     def key_bar(self) -> Sequence[tuple[str, str]]:
-        """Return the keys for the key bar; if empty, :func:`cli.table.moment.useful_keys` supplies them."""
+        """Return the entries of the key bar; if empty, :func:`cli.table.moment.useful_keys` supplies them."""
         return ()
 
     # Typed lines
@@ -338,7 +338,7 @@ class Table(ABC):
         return answers.status(self.board, self.clock())
 
     def obey(self, line: str) -> None:
-        """Obey a line. No line, however wrong, can end the match."""
+        """Obey a typed line. A line that makes no sense only gets an answer."""
         word, _, rest = line.strip().partition(" ")
         word = "help" if word == "?" else word.lower()
         if word in self.words:
@@ -357,7 +357,7 @@ class Table(ABC):
             getattr(self, f"_do_{word}")(rest)
 
     def _hear(self, line: str) -> None:
-        """Interpret a line that does not begin with a whole word."""
+        """Obey a line whose first word is not one of :data:`WORDS` in full."""
         offered = self.offered()
         short = [word for word in offered if not self.words[word].in_full]
         if (turn := self.board.turn) is not None:
@@ -380,12 +380,12 @@ class Table(ABC):
             self._say(f"I don't know {quoted(line)}. {instead}")
 
     def _play(self, move: Move, turn: YourTurn) -> None:
-        """Make a move for the reader, whose turn it is."""
+        """Make the reader's move."""
         raise NotImplementedError("a table without a player has no turn")
 
     @abstractmethod
     def _no_turn(self) -> str:
-        """Return the answer to a move that cannot be made now."""
+        """Return the answer to a move that is typed out of turn."""
 
     def _what_else(self) -> str:
         if self.board.over is None:
@@ -393,14 +393,14 @@ class Table(ABC):
         return f"Type {listing([word for word in _AFTERWARDS if self.is_offered(word)], 'or')}."
 
     def is_offered(self, word: str) -> bool:
-        """Return whether a word is useful now. Others only explain why they are not."""
+        """Return whether a word is useful now. Any other word only explains why it is not."""
         return word in self.words
 
     def offered(self) -> list[str]:
         return [word for word in self.words if self.is_offered(word)]
 
     def completions(self) -> Iterable[str]:
-        """Return the moves and words that can be typed now."""
+        """Return the moves and words that are useful now."""
         turn = self.board.turn
         return (*(offers(turn.view, self.board.seating.names) if turn is not None else ()), *self.offered())
 
@@ -427,7 +427,7 @@ class Table(ABC):
 
     @abstractmethod
     def _help(self) -> Iterable[str]:
-        """Yield the sentences of the help before its list of words."""
+        """Yield the sentences of the help above its list of words."""
 
     def _do_rules(self, _rest: str) -> None:
         if (ruleset := self.board.ruleset) is None:

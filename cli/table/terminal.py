@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cli.table.writer import Writer
 
 ASCII_VARIABLE: Final = "P2PDICE_ASCII"
-"""If this is set and not empty, only ASCII is drawn."""
+"""The environment variable that limits output to ASCII, unless it is empty."""
 SMALLEST: Final = (40, 12)
 """Minimum columns and lines for a full screen."""
 _SIGNS: Final = f"{FACE_SIGNS}{MARKS}×│─▶◀·…›▄▀█✓╭╮╰╯━▸"
@@ -32,24 +32,24 @@ _PLAIN: Final = ("", "dumb", "unknown")
 _MONOCHROME: Final = ("vt100", "vt102", "vt220", "xterm-mono", "screen-mono")
 """Terminals without colours. Other monochrome terminals have names that end in ``-m`` or ``-mono``."""
 _ANSWER_TIMEOUT: Final = 0.1
-"""Time limit in seconds for the terminal to report its background."""
+"""Timeout in seconds for the terminal's report of its background."""
 _ASK: Final = "\x1b]11;?\x07"
 TOLD: Final = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
-"""The terminal's answer to :data:`_ASK`. It can arrive late."""
+"""The terminal's answer to the query :data:`_ASK`, which may arrive late."""
 _LATE: Final = re.compile(r"\x1b\]11;[rgba:0-9a-fA-F/]{0,40}(?:\x07|\x1b\\)?")
 _BEGUN: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[rgba:0-9a-fA-F/]{0,40}\x1b?)?)?)?)?\Z")
-"""The beginning of an unfinished answer, which may also be the Escape key alone."""
+"""The beginning of an answer. If it is just one escape character, it may also be the Escape key."""
 
 
 def is_ascii(stream: TextIO) -> bool:
-    """Return whether to draw only ASCII: the encoding lacks a sign, the locale is C, or the owner wants it."""
+    """Return whether to draw only ASCII, because the encoding lacks a sign, the locale is C, or the user wants it."""
     told = os.environ.get("LC_ALL") or os.environ.get("LANG", "")
     speaks_ascii = told in ("C", "POSIX") or bool(os.environ.get(ASCII_VARIABLE))
     return speaks_ascii or not can_show(_SIGNS, stream)
 
 
 def has_colors(stream: TextIO) -> bool:
-    """Return whether a terminal has colours and its owner wants them."""
+    """Return whether a terminal has colours and the user wants them."""
     term = os.environ.get("TERM", "")
     return wants_color(stream) and term not in _MONOCHROME and not term.endswith(("-m", "-mono"))
 
@@ -82,9 +82,9 @@ def ground_told() -> Ground:
 
 
 def ask_ground(screen: TextIO) -> tuple[Ground, str]:
-    """Ask the terminal for its background, and return the answer and the keys pressed meanwhile.
+    """Query the terminal's background, and return it with the keys pressed meanwhile.
 
-    Terminals that do not support the question ignore it. Without an answer, :func:`ground_told` decides.
+    Terminals that do not support the query ignore it. Without an answer, :func:`ground_told` decides.
     """
     term = os.environ.get("TERM", "")
     if sys.platform == "win32" or sys.stdin is None or not sys.stdin.isatty() or term in (*_PLAIN, "linux"):
@@ -105,7 +105,7 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
             if not (more := os.read(fd, 1024)):
                 break
             read += more
-    except OSError:  # the terminal is gone: the next read reports it
+    except OSError:  # the terminal is gone, which the next read reports
         pass
     finally:
         termios.tcsetattr(fd, termios.TCSANOW, before)
@@ -118,32 +118,32 @@ def ask_ground(screen: TextIO) -> tuple[Ground, str]:
 
 
 class LateAnswers:
-    """Removes late replies to the program's queries of the terminal from the input, even in pieces."""
+    """Removes the terminal's late answers from the input, even if they arrive in pieces."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def without(self, read: str, feed: Callable[[str], object]) -> None:
-        """Feed the input without answers, and hold back what may be the beginning of one."""
+        """Feed the input without answers. Hold back a possible beginning of an answer."""
         read, self._held = self._held + read, ""
         begun = _BEGUN.search(read)
         feed(_LATE.sub("", read[: begun.start()] if begun else read))
         self._held = begun[0] if begun else ""
 
     def flush(self, feed: Callable[[str], object]) -> None:
-        """Feed the text held back as a key, because nothing has followed it; keep it if it can only begin an answer."""
+        """Feed the text that was held back, because nothing has followed it; keep it if it cannot be a key."""
         if self._held and not self._held.startswith("\x1b]1"):
             held, self._held = self._held, ""
             feed(held)
 
 
 def can_move_cursor() -> bool:
-    """Return whether the terminal can do more than print line after line."""
+    """Return whether the terminal can move the cursor."""
     return sys.platform == "win32" or os.environ.get("TERM", "").lower() not in _PLAIN
 
 
 def has_title() -> bool:
-    """Return whether the terminal has a title. Other terminals would print the escape sequence."""
+    """Return whether the terminal has a window title. Otherwise it would print the escape sequence for titles."""
     return not os.environ.get("TERM", "").startswith(("vt", "linux", "dumb"))
 
 
@@ -162,10 +162,10 @@ def output_of(writer: Writer | None) -> Output:
     from prompt_toolkit.output.vt100 import Vt100_Output
 
     class Painted(Vt100_Output):
-        """Makes text harmless. prompt_toolkit's own escape sequences use ``write_raw`` and pass unchanged."""
+        """Makes control characters in text visible. prompt_toolkit's own escape sequences use ``write_raw``."""
 
         def write(self, data: str) -> None:
-            # The renderer moves down with line breaks, which it writes separately.
+            # The renderer writes line breaks separately, to move the cursor down.
             super().write(harmless(data) if data.strip("\r\n") else data)
 
     return Painted.from_pty(cast("TextIO", writer), term=os.environ.get("TERM"))
@@ -181,12 +181,11 @@ class Showing(NamedTuple):
     bell: str = "off"
     """``off``, ``turn`` (only for the player's own turn) or ``all``."""
     color: str = "auto"
-    """The background on which colours must be legible: ``dark``, ``light`` or ``auto`` (both); ``none`` for no
-    colours."""
+    """The terminal's background: ``dark``, ``light`` or ``auto`` (find out); ``none`` for no colours."""
     motion: str = "full"
     """``full``, ``calm`` (no animations) or ``none``, which shows a showdown as one picture."""
     qr: bool = False
-    """Whether the join line of the player's own table is also drawn as a QR code."""
+    """Whether to draw the join line of the player's own table also as a QR code."""
 
 
 def _pace(value: float | None) -> float | None:

@@ -1,8 +1,8 @@
 """Themes: how each role in a picture looks in 24-bit colour, 256 colours, 16 colours, monochrome, and ASCII.
 
-A role names an ink or a ground. As a ground, the role ``felt`` has the class ``on-felt``, which also sets the ink of
-plain text there. An ink that would be illegible on a ground has another shade on it. Colour never carries meaning
-alone: a sign or a word repeats it.
+A role names an ink (text colour) or a ground (fill). As a ground, the role ``felt`` has the class ``on-felt``, which
+also sets the ink of plain text there. An ink that would be illegible on a ground has another shade there. Whatever a
+colour means, a sign or a word says it, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SEATS: Final = {
     "dark": ("3aa5ff", "e8971a", "2fe08c", "f2b0d4", "ecf47a", "ff6257", "d0b8ff", "e9f2f8"),
     "light": ("0b57c2", "945800", "003f2e", "c0107f", "5a4a00", "5e0b00", "5a22d6", "4a545e"),
 }
-"""Inks of the seats. The ninth and tenth seats reuse the first two colours, but have their own marks."""
+"""Inks of the seats. The ninth and tenth seats reuse the first two colours, but have different marks."""
 _INKS: Final = {
     "quiet": ("8d97a3", "5b6672"),
     "faint": ("4a525c", "b4bcc6"),
@@ -52,7 +52,7 @@ _INKS: Final = {
     "counts": ("ffd166", "7d5200"),
     "felt": ("123a2b", "dcf0e4"),
 }
-"""RGB on a dark ground and on a light one."""
+"""RGB for a dark background, and for a light one."""
 _MOTES: Final[dict[Color, tuple[str, str]]] = {
     "white": ("f4f4ee", "8a8a80"),
     "grey": ("aab2bc", "5b6672"),
@@ -76,11 +76,11 @@ _GROUNDS: Final = {
     "band-wrong": (("7a2320", "ffffff"), ("a8231c", "ffffff")),
     "band-waiting": (("6b4a0e", "ffffff"), ("8a5a00", "ffffff")),
 }
-"""The fill and the ink of plain text on it, for a dark terminal and for a light one."""
+"""(fill, ink of plain text on it) for a dark background, and for a light one."""
 _QUIET_ON_FELT: Final = ("a3c5b4", "3c6450")
 _PAPER: Final = ("15181d", "ffffff")
 _FELT_OF_256: Final = ("005f00", "d7ffd7")
-"""Colours 22 and 194 of the 256. The colours nearest to the 24-bit felt would be grey."""
+"""Colours 22 and 194 of the 256, because those closest to the 24-bit felt are grey."""
 
 _ANSI_COLORS: Final = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "gray")
 _SEATS_16: Final = {"dark": (96, 93, 92, 95, 97, 91, 94, 37), "light": (34, 33, 32, 35, 30, 31, 36, 90)}
@@ -100,7 +100,7 @@ _MOTES_16: Final[dict[Color, tuple[int, int, int]]] = {
     "red": (91, 31, 31),
     "black": (95, 35, 35),
 }
-"""SGR parameters on a dark ground, a light one, and an unknown one; 0 is the terminal's own ink."""
+"""SGR parameters for a dark, a light and an unknown background; 0 is the terminal's default ink."""
 _GROUNDS_16: Final = {
     "die": ((107, 30), (40, 97)),
     "counts": ((103, 30), (43, 30)),
@@ -113,7 +113,7 @@ _GROUNDS_16: Final = {
     "band-wrong": ((41, 97), (41, 97)),
     "band-waiting": ((43, 30), (43, 97)),
 }
-"""SGR parameters of fill and ink, for a dark terminal and for a light one. Besides, only seats and motes have fills."""
+"""SGR parameters (fill, ink) for a dark background, and for a light one. Seats and motes have fills, too."""
 _EITHER_16: Final = {"quiet": 0, "faint": 0, "good": 32, "bad": 31, "warn": 0, "counts": 0}
 """Inks that are legible on both black and white."""
 _SEATS_EITHER: Final = (34, 35, 32, 31, 36, 94, 35, 0)
@@ -139,7 +139,7 @@ class Theme:
 
     @property
     def is_mono(self) -> bool:
-        """Whether the terminal shows no colours."""
+        """Whether no colours are used."""
         return self.depth == "none"
 
     @property
@@ -171,7 +171,7 @@ class Theme:
 
 @cache
 def _grounds(depth: Colors) -> dict[str, str]:
-    """Return the classes of the grounds that are filled at this depth, by role."""
+    """Return the class of each ground that is filled at this depth, by role."""
     seats = [f"seat{seat}" for seat in range(len(MARKS))]
     roles: list[str] = [*seats, *_REVERSED]
     if depth == "16":
@@ -201,12 +201,12 @@ def _rules(depth: Colors, ground: Ground) -> dict[str, str]:
     if depth == "256":
         inks["felt"] = _FELT_OF_256[side]
         grounds["felt"] = (_FELT_OF_256[side], grounds["felt"][1])
-        if not side:  # this felt is lighter than in 24 bits, so the inks on it must be, too
+        if not side:  # in 256 colours the dark felt is lighter, so its inks must be lighter
             lifted = {f"on-felt {role}": f"#{_mixed(color, 'ffffff', 0.55)}" for role, color in inks.items()}
     rules = {f"on-{role}": f"bg:#{below} #{ink}" for role, (below, ink) in grounds.items()}
     rules |= {role: f"#{color}" for role, color in inks.items()}
     if ground == "unknown":
-        # The background is unknown, except inside filled areas.
+        # Only inside filled areas is the background known.
         bare = {role: _ansi(code) for role, code in inks_16(ground).items()}
         bare |= {f"seat{seat}": f"#{_on_either(seat % len(_SEATS['dark']))}" for seat in range(len(MARKS))}
         rules |= {f"on-{role} {ink}": f"#{inks[ink]}" for role in grounds for ink in bare}
@@ -224,13 +224,12 @@ def _rules_16(ground: Ground, side: int) -> dict[str, str]:
     ink = "ansiwhite" if side else "ansiblack"
     rules |= {f"on-{role}": f"bg:{_ansi(code)} {ink}" for role, code in filled.items() if role not in _INKS_16}
     rules |= {role: _ansi(code) for role, code in inks_16(ground).items()}
-    # Few inks are legible on a filled area, so text there takes the area's own ink.
+    # Few of the 16 inks are legible on a filled area, so text there has the ink of the area.
     return rules | {f"on-{role} {ink}": rules[f"on-{role}"] for role in _GROUNDS_16 for ink in ("quiet", "counts")}
 
 
 def inks_16(ground: Ground) -> dict[str, int]:
-    """Return each role's ink as an SGR parameter from the 16 colours, which most terminals let their owners choose;
-    0 is the terminal's own ink."""
+    """Return each role's ink among the 16 colours, as an SGR parameter; 0 is the terminal's default ink."""
     side = ("dark", "light", "unknown").index(ground)
     inks = _EITHER_16 if side == 2 else {role: each[side] for role, each in _INKS_16.items()}
     seats = [*(_SEATS_EITHER if ground == "unknown" else _SEATS_16[ground])] * 2
@@ -239,7 +238,7 @@ def inks_16(ground: Ground) -> dict[str, int]:
 
 
 def _ansi(code: int) -> str:
-    """Return prompt_toolkit's name for an SGR parameter of an ink; empty for 0.
+    """Return prompt_toolkit's name for an ink, given its SGR parameter; empty for 0.
 
     >>> _ansi(31), _ansi(97), _ansi(90), _ansi(37), _ansi(0)
     ('ansired', 'ansiwhite', 'ansibrightblack', 'ansigray', '')
@@ -253,8 +252,10 @@ def _ansi(code: int) -> str:
 
 @cache
 def _on_either(seat: int) -> str:
-    """Return an ink for a seat that is legible on both black and white: a mix of its two inks, darkened if necessary.
-    A player thus has one hue inside and outside filled areas."""
+    """Return an ink for a seat that is legible on both black and white: its two inks mixed, and darkened if necessary.
+
+    The hue stays the same, so that a player is recognizable inside and outside filled areas.
+    """
     color = _mixed(_SEATS["dark"][seat], _SEATS["light"][seat], 0.5)
     while luminance(color) > 0.3:  # less than 3:1 contrast with white
         color = _mixed(color, "000000", 0.95)
@@ -271,7 +272,7 @@ def luminance(color: str) -> float:
 def _mixed(color: str, other: str, share: float) -> str:
     """Mix two colours.
 
-    :param share: the first colour's part, from 0 to 1.
+    :param share: the share of the first colour, from 0 to 1.
     """
     parts = [round(int(color[at : at + 2], 16) * share + int(other[at : at + 2], 16) * (1 - share)) for at in (0, 2, 4)]
     return "".join(f"{part:02x}" for part in parts)
@@ -286,7 +287,7 @@ def heat(chance: Fraction) -> str:
 
 
 def painted(text: str, color: str = "auto") -> str:
-    r"""Return a text with the turns, bids, losses and motes in it highlighted.
+    r"""Return a text in which turns, bids, losses and motes are highlighted.
 
     >>> painted("Your turn: raise three fives, or call it.", "dark")
     '\x1b[1;96mYour turn\x1b[0m: raise \x1b[1mthree fives\x1b[0m, or call it.'

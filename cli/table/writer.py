@@ -1,9 +1,9 @@
 """Output that never blocks: a thread writes it, so a stalled terminal does not hold up the protocol.
 
-A terminal stops taking output when its owner presses Ctrl-S, scrolls back, or suspends the program that displays it; a
-pipe does so while its reader sleeps. A node that waited for a write would look to the others as if it had left. So a
-table gives all output to a :class:`Writer`, which never waits. Anything else that is printed meanwhile, such as the
-complaints of bots and the warnings of libraries, is :func:`overheard` and shown at the table.
+A terminal stops taking output when its user presses Ctrl-S, scrolls back, or suspends the program that displays it; a
+pipe does so while its reader is not reading. A node that waited for a write would seem to have left the match. So a
+table gives all output to a :class:`Writer`, which never waits. Anything else that is printed, such as error messages of
+bots and warnings of libraries, is :func:`overheard` and shown at the table.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Final, TextIO, cast
 from cli.output import unguarded
 
 BACKLOG: Final = 4 * 1024 * 1024
-"""Maximum characters that wait for a terminal. The sentences of an evening are fewer."""
+"""Maximum characters that wait for a terminal. A whole evening has fewer."""
 
 DRAIN_LIMIT: Final = 2.0
-"""Time limit in seconds for the last output, if the terminal has stalled."""
+"""Timeout in seconds for writing the last output to a stalled terminal."""
 
 
 class Writer:
     """A text stream in front of another one. Create it in a running loop; other threads may only call :meth:`write`.
 
     :param stream: receives all text, in order and unchanged.
-    :param limit: maximum waiting characters; None for no limit. Text beyond it is lost, which a note reports later.
+    :param limit: maximum waiting characters; None for no limit. Text beyond it is dropped, and a note says so later.
     """
 
     def __init__(self, stream: TextIO, limit: int | None = BACKLOG) -> None:
@@ -39,18 +39,18 @@ class Writer:
         self.encoding = stream.encoding or "ascii"
         self._stream = stream = unguarded(stream)
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
-        """The stream below the buffer. A thread that waits in a buffered write would hold the buffer's lock at exit."""
+        """The unbuffered stream. A thread that waits in a buffered write would hold the buffer's lock at exit."""
         self._limit = limit
         self._waiting: deque[str] = deque()
         self._size = 0
         """The number of characters not yet written, including those being written."""
         self._has_lost = False
         self.error: OSError | None = None
-        """The reason why writing has failed for good; None while it works."""
+        """The error that has ended all writing; None while it works."""
         self._changed = threading.Condition()
         self._loop = asyncio.get_running_loop()
         self._idle: list[Callable[[], None]] = []
-        # A thread that waits in a write cannot be stopped, but a daemon does not keep the process alive.
+        # A thread that is blocked in a write cannot be stopped, but a daemon does not keep the process alive.
         self._thread = threading.Thread(target=self._run, name="output", daemon=True)
         self._thread.start()
 
@@ -79,15 +79,15 @@ class Writer:
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: the thread writes as fast as the stream takes the text."""
+        """Do nothing: the thread writes as fast as the stream accepts text."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether some text is not written yet."""
+        """Whether some text has not been written yet."""
         return self._size > 0
 
     def when_idle(self, do: Callable[[], None]) -> None:
-        """Call ``do`` in the loop as soon as everything is written, or writing has failed."""
+        """Call ``do`` in the loop once everything is written, or writing has failed."""
         with self._changed:
             if self._size and self.error is None:
                 if do not in self._idle:
@@ -120,7 +120,7 @@ class Writer:
                 self._write(text)
             except OSError as error:
                 self.error = error
-            except ValueError:  # the stream was closed, because the process is ending
+            except ValueError:  # the stream was closed at the end of the process
                 return
             with self._changed:
                 self._size -= len(text)
@@ -134,7 +134,7 @@ class Writer:
                 if self.error is not None:
                     self._waiting.clear()
                     self._size = 0
-            with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed, so there are no waiters
                 for do in told:
                     self._loop.call_soon_threadsafe(do)
 
@@ -147,7 +147,7 @@ class Writer:
         data = memoryview(lines.encode(self.encoding, self._stream.errors or "replace"))
         while data:
             written = self._raw.write(data)
-            if written is None:  # another process has made the terminal non-blocking
+            if written is None:  # another process has set the terminal to non-blocking mode
                 time.sleep(0.01)
             else:
                 data = data[written:]
@@ -155,11 +155,11 @@ class Writer:
 
 @asynccontextmanager
 async def drained(writer: Writer | None, patience: float | None) -> AsyncIterator[None]:
-    """Write everything before the block is left.
+    """At the end of the block, wait until everything is written.
 
-    :param patience: time limit in seconds; None to wait until the reader has everything. After an exception, such as
-        Ctrl-C, the limit is always :data:`DRAIN_LIMIT`.
-    :raises OSError: if it could not be written.
+    :param patience: time limit in seconds; None for no limit. After an exception, such as Ctrl-C, the limit is always
+        :data:`DRAIN_LIMIT`.
+    :raises OSError: if writing has failed.
     """
     try:
         yield
@@ -204,7 +204,7 @@ class Overheard:
         """Do nothing: an incomplete line waits for its end."""
 
     def isatty(self) -> bool:
-        """Always False: whatever shows the lines also wraps them."""
+        """Return False: the table shows the lines, not a terminal."""
         return False
 
 
