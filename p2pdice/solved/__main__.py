@@ -1,12 +1,12 @@
-"""Train the policies, or check that for classic between two players: ``python -m p2pdice.solved --help``.
+"""Train the policies, or check the policy for classic between two players: ``python -m p2pdice.solved --help``.
 
     python -m p2pdice.solved train FOLDER
     python -m p2pdice.solved check
 
-``train`` writes the tables and the nets beside this module. FOLDER keeps what is finished, so that an interrupted
-training continues if the command is repeated. ``check`` computes the most that any opponent can win against the policy,
-prints it for each round and for a match, and exits with status 1 if it is too much. Training and the check of the net
-require numba: pip install '.[train]'. The check of the tables does not.
+``train`` writes the tables and nets beside this module. It stores finished parts in FOLDER, so if training is
+interrupted, the same command continues it. ``check`` computes the most that any opponent can win against the policy,
+prints it for each round and for a match, and exits with status 1 if it is too much. Training and checking the net
+require numba (pip install '.[train]'); checking the tables does not.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from p2pdice.solved.rounds import beginning
 WORST_TABLE: Final = 0.0025
 """The largest acceptable exploitability of a table: the share of rounds that it gives away to a best response."""
 WORST_ROUND: Final = 0.03
-"""The same for the net."""
+"""The largest acceptable exploitability of the net in one round."""
 WORST_MATCH: Final = 0.53
 """The largest acceptable share of matches that a best response wins."""
 ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST_DICE + 1), repeat=2)]
 PARTS: Final = ("rounds", "two", "more")
-"""The parts of the training: the solved rounds with their net, and the nets that learn by self-play."""
+"""The parts of the training: the solved rounds with their net, and the two nets trained by self-play."""
 
 
 def strategy(opener: int, responder: int) -> Strategy:
-    """Return the policy of a round: that of a table or of the net."""
+    """Return the policy for a round, from a table or from the net."""
     if max(opener, responder) <= policy.MOST_DICE_IN_TABLE:
         table = policy.table(opener, responder)
         return lambda bids, hands: [table.weights(bids, hand) for hand in hands]
-    from p2pdice.solved.training import Batches  # requires numba, which the check of tables does not need
+    from p2pdice.solved.training import Batches  # requires numba, so not imported for tables
 
     batches = Batches(net.net())
 
@@ -49,7 +49,7 @@ def strategy(opener: int, responder: int) -> Strategy:
 
 
 def check(rounds: Sequence[str]) -> bool:
-    """Print the exact bounds of these rounds, and of a match if they are all; return whether they are good enough."""
+    """Print the exact bounds of these rounds, and of a match if these are all. Return whether all are good enough."""
     print("| opens with | against | opener wins % | exploitability % |")
     print("| ---: | ---: | --- | ---: |")
     found = {}
@@ -76,21 +76,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     defaults = argparse.ArgumentDefaultsHelpFormatter
     trains = commands.add_parser("train", help="make the tables and the nets", formatter_class=defaults)
-    trains.add_argument("folder", type=Path, help="keeps what is finished")
+    trains.add_argument("folder", type=Path, help="where finished parts are stored")
     trains.add_argument("--seed", type=int, default=1)
-    trains.add_argument("--table-iterations", type=int, default=500, help="of CFR+, for each table")
-    trains.add_argument("--iterations", type=int, default=120, help="of CFR+, for each round that the net learns")
+    trains.add_argument("--table-iterations", type=int, default=500, help="CFR+ iterations for each table")
+    trains.add_argument("--iterations", type=int, default=120, help="CFR+ iterations for each other round")
     trains.add_argument("--steps", type=int, default=100_000, help="training steps of the net")
-    trains.add_argument("--selfplay-iterations", type=int, default=20_000, help="of each net that plays itself")
+    trains.add_argument("--selfplay-iterations", type=int, default=20_000, help="iterations of each self-play")
     trains.add_argument(
         "--parts", nargs="+", default=PARTS, choices=PARTS, metavar="PART", help=f"{', '.join(PARTS)}; default: all"
     )
-    checks = commands.add_parser("check", help="compute what can be won against them")
+    checks = commands.add_parser("check", help="compute the most that an opponent can win")
     checks.add_argument("--rounds", nargs="+", default=ROUNDS, choices=ROUNDS, metavar="OPENER-RESPONDER")
     options = parser.parse_args(arguments)
     if options.command == "check":
         if not check(options.rounds):
-            raise SystemExit("That is too much to give away.")
+            raise SystemExit("The policy gives away too much.")
         return
     from p2pdice.solved.training import Plan, train
 

@@ -1,9 +1,9 @@
-"""Two nets that have learnt by playing against themselves, and how players use them.
+"""Two nets that were trained by playing against themselves, and how players use them.
 
-One plays perudo, spot-on and wildcard between two; the other plays these and classic with three to six players. Both
-are multilayer perceptrons as in :mod:`~p2pdice.solved.net`. Their outputs are liar, exact, and for each face five
-quantities: the lowest raise, and the four quantities above it, or above two less than the number of dice that count for
-the face on average. The likelihoods of the moves are the softmax of the outputs of the possible ones.
+One has learnt perudo, spot-on and wildcard between two players; the other has learnt these and classic with three to
+six players. Both are multilayer perceptrons as in :mod:`~p2pdice.solved.net`. Their outputs are liar, exact, and for
+each face five quantities: the lowest raise and four more. The four start above the lowest raise, or above the average
+count for the face minus two, if that is higher. The likelihoods of the moves are the softmax over the possible outputs.
 
 The input describes the hand of the player to move, everybody's dice, and the bids of the round. A bid's *surplus* is
 its quantity minus the number of dice in play that count for it on average. Most values are divided by a constant, so
@@ -12,23 +12,22 @@ that they are small. There are :data:`BY_FACE` values for each face:
 =============  ======================================================================================================
 ``SHOWN``      the player's own dice that show the face
 ``OWN``        the player's own dice that count for a bid on it
-``RAISED``     1 if an output raises to it
-``TRUE``       for each output that does, the probability that the bid is true
+``RAISED``     1 if an output is a bid on the face
+``TRUE``       for each output on the face, the probability that its bid is true
 ``MINE``       1 if the player has bid on it; then the surplus of their last such bid
-``THEIRS``     the number of the others' bids on it, and of those who made them; then the surplus of the first and of
-               the last of these bids
+``THEIRS``     the number of the others' bids on it, and of the players who made them; then the surplus of the first
+               and of the last of these bids
 ``NEXT``       1 if the next player has bid on it
 ``STANDING``   1 if the standing bid is on it
 =============  ======================================================================================================
 
-The others follow, from :data:`REST`. Those from ``BID`` on describe the standing bid, and are 0 without one:
+The other values follow, from :data:`REST` on. From ``BID`` on they describe the standing bid, and are 0 without one:
 
 =============  ======================================================================================================
-``RULES``      for each preset of :data:`RULE_NUMBERS`, 1 if its rules apply
-``DICE``       for each number of own dice, 1 if it is the player's; the last stands for more, too
-``UNSEEN``     for each number of the others' dice up to ten, and for up to 15, 20 and more, 1 if it is theirs; then
-               the number
-``PLAYERS``    for each number of players with dice, 1 if so many have
+``RULES``      one-hot: the preset, by :data:`RULE_NUMBERS`
+``DICE``       one-hot: the number of the player's dice, from 1 to 5, or more
+``UNSEEN``     one-hot: the number of all other dice, from 1 to 10, up to 15, up to 20, or more; then the number itself
+``PLAYERS``    one-hot: the number of players with dice
 ``AFTER``      the dice of the next player
 ``MOST``       the most dice of another player
 ``WILD``       1 if ones are wild; ``PALIFICO``, ``EXACT``: 1 in a palifico, 1 if exact may be called
@@ -37,12 +36,12 @@ The others follow, from :data:`REST`. Those from ``BID`` on describe the standin
 ``BID``        1
 ``BIDDER``     the dice of its bidder
 ``QUANTITY``   its quantity
-``MISSING``    the dice that it needs besides the player's own
-``SHOWDOWN``   the probabilities that of the other dice at least one less than that counts, as many, and one more
+``MISSING``    the number of other players' dice that have to count for the bid to be true
+``SHOWDOWN``   the probabilities that at least ``MISSING`` - 1, ``MISSING`` and ``MISSING`` + 1 of these dice count
 ``SUPPORT``    the player's own dice that count for it
 ``SURPLUS``    its surplus
 ``SAME``       1 if the bid before is on the same face
-``STEP``       how much higher its quantity is than that of the bid before
+``STEP``       its quantity minus the quantity of the bid before
 ``AGAIN``      1 if its bidder had bid on its face before
 =============  ======================================================================================================
 """
@@ -67,20 +66,20 @@ from p2pdice.state import State
 MOST_PLAYERS: Final = 6
 """The most players with dice in a round that the nets play."""
 MOST_DICE: Final = 10
-"""The most dice in a cup of such a round."""
+"""The most dice in one cup in a round that the nets play."""
 STEPS: Final = 5
 """The number of quantities on each face among the outputs."""
 OUTPUTS: Final = 2 + STEPS * len(FACES)
 
 RULE_NUMBERS: Final = {name: number for number, name in enumerate(("classic", "perudo", "spot-on", "wildcard"))}
-"""The presets that the nets have learnt, as features have them."""
+"""The presets that the nets have learnt, with their numbers in :func:`features`."""
 PLAYED: Final[Mapping[str, Collection[int]]] = {
     "classic": range(3, MOST_PLAYERS + 1),
     "perudo": (2,),
     "spot-on": (2,),
     "wildcard": (2,),
 }
-"""By preset the numbers of players with dice in the rounds in which players use the net."""
+"""The rounds in which players use a net: the numbers of players with dice, by preset."""
 
 # Input
 
@@ -100,7 +99,7 @@ SUPPORT, SURPLUS, SAME, STEP, AGAIN, FEATURES = range(SHOWDOWN + 3, SHOWDOWN + 9
 
 
 def _tails(chance: float) -> tuple[tuple[float, ...], ...]:
-    """Return, by number of dice, the probability that at least 0, 1, 2 … of them count, padded with zeros."""
+    """Return, by number of dice, the probabilities that at least 0, 1, 2 … of them count, padded with zeros."""
     most = MOST_PLAYERS * MOST_DICE
     rows = []
     for dice in range(most + 1):
@@ -110,7 +109,7 @@ def _tails(chance: float) -> tuple[tuple[float, ...], ...]:
 
 
 TAILS: Final = (_tails(1 / 6), _tails(1 / 3))
-"""For faces that no other die counts for, and for those that ones count for, too: see :func:`_tails`."""
+"""The first item is for faces without wild ones, the second for faces with wild ones: see :func:`_tails`."""
 
 
 def features(
@@ -129,15 +128,15 @@ def features(
 ) -> None:
     """Write the input of a net into ``row``, an array of :data:`FEATURES` zeros, and its bids into ``offered``.
 
-    Training compiles this function by numba and passes arrays; play calls it with lists.
+    Training compiles this function with numba and passes arrays; players call it with lists.
 
-    :param offered: an array of zeros that gets, by face and step, the quantities of the outputs that are possible.
+    :param offered: an array of zeros, which receives the quantities of the possible outputs by face and step.
     :param rules: the number of the preset: see :data:`RULE_NUMBERS`.
     :param counts: how many of the player's own dice show each face.
-    :param dice: by player with dice, the opener of the round first.
+    :param dice: the numbers of dice of the players who have any, starting with the opener of the round.
     :param bids: the numbers of the bids of the round.
-    :param lowest: by face the lowest quantity that raises the standing bid.
-    :param highest: by face the highest one that policies bid, 0 if the face may not be bid.
+    :param lowest: for each face, the lowest quantity that raises the standing bid.
+    :param highest: for each face, the highest quantity that policies bid; 0 if the face may not be bid.
     :param exact: whether exact may be called.
     :param tails: :data:`TAILS`.
     """
@@ -220,10 +219,10 @@ def features(
 
 
 class LearntNet:
-    """How each player bids and calls.
+    """A policy for bids and calls.
 
     :param packed: the contents of a file: see :mod:`p2pdice.solved.net`.
-    :raises UnexpectedInput: if they are not those of a net with these inputs and outputs.
+    :raises UnexpectedInput: if ``packed`` is not a net with these inputs and outputs.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -235,8 +234,8 @@ class LearntNet:
         """Return the likelihoods of the moves of the player who holds ``hand``, relative to the likeliest.
 
         :param name: a preset of :data:`RULE_NUMBERS`.
-        :param dice: by player with dice, the opener of the round first.
-        :param state: one in which the player bids or calls.
+        :param dice: the numbers of dice of the players who have any, starting with the opener of the round.
+        :param state: a state in which the player has to bid or call.
         """
         lowest, highest = [1] * len(FACES), [0] * len(FACES)
         for face, low, high in bidding.options(state):
@@ -259,9 +258,9 @@ class LearntNet:
 
 
 TWO: Final = "two.net"
-"""The file of the net for rounds between two players. It is beside this module."""
+"""The file of the net for rounds between two players, beside this module."""
 MORE: Final = "more.net"
-"""That for rounds of more players."""
+"""The file of the net for rounds of more players, beside this module."""
 
 
 @cache
@@ -275,7 +274,7 @@ def learnt_net(file: str) -> LearntNet:
 
 @lru_cache(maxsize=16)
 def preset_of(ruleset: Ruleset) -> str | None:
-    """Return the learnt preset whose rules these are, or None; initial dice and stakes do not matter."""
+    """Return the learnt preset with these rules, or None. Initial dice and stakes are ignored."""
     for name in RULE_NUMBERS:
         preset = PRESETS[name]
         if replace(ruleset, dice=preset.dice, stakes=preset.stakes) == preset:

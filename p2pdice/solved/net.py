@@ -1,7 +1,7 @@
 """A small neural network that has learnt the solved rounds of classic between two players with up to five dice each.
 
 It is a multilayer perceptron with rectified linear units. Its outputs are a call, and for each face the lowest raise
-and the next four quantities. The likelihoods of the moves are the softmax of the outputs of the possible ones.
+and the next four quantities. The likelihoods of the moves are the softmax over the possible outputs.
 
 Its input describes the hand of the player to move and the bids of the round. A bid's *surplus* is its quantity minus
 the number of dice in play that count for it on average. Most values are divided by a constant, so that they are small.
@@ -10,29 +10,29 @@ There are :data:`BY_FACE` values for each face:
 =============  ======================================================================================================
 ``SHOWN``      the player's own dice that show the face
 ``OWN``        the player's own dice that count for a bid on it
-``RAISED``     1 if an output raises to it
-``TRUE``       for each output that does, the probability that the bid is true
+``RAISED``     1 if an output is a bid on the face
+``TRUE``       for each output on the face, the probability that its bid is true
 ``MINE``       1 if the player has bid on it; then the surplus of their first and of their last such bid
-``THEIRS``     the number of the opponent's bids on it; then the surplus of their first and of their last
+``THEIRS``     the number of the opponent's bids on it; then the surplus of the first and of the last of these bids
 ``STANDING``   1 if the standing bid is on it
 =============  ======================================================================================================
 
-The others follow, from :data:`REST`. Those from ``BID`` on describe the standing bid, and are 0 without one:
+The other values follow, from :data:`REST` on. From ``BID`` on they describe the standing bid, and are 0 without one:
 
 =============  ======================================================================================================
-``DICE``       for each number of own dice, 1 if it is the player's
-``UNSEEN``     for each number of dice, 1 if it is the opponent's
-``SEAT``       1 for the opener; 1 for the responder
+``DICE``       one-hot: the number of the player's dice
+``UNSEEN``     one-hot: the number of the opponent's dice
+``SEAT``       one-hot: whether the player is the opener or the responder
 ``MADE``       the number of bids
 ``BID``        1
 ``QUANTITY``   its quantity
-``MISSING``    the dice that it needs besides the player's own
-``SHOWDOWN``   the probabilities that of the other dice at least one less than that counts, as many, and one more
+``MISSING``    the number of other players' dice that have to count for the bid to be true
+``SHOWDOWN``   the probabilities that at least ``MISSING`` - 1, ``MISSING`` and ``MISSING`` + 1 of these dice count
 ``SUPPORT``    the player's own dice that count for it
-``ROOM``       by how much the highest quantity that policies bid is higher
+``ROOM``       the highest quantity that policies bid, minus its quantity
 ``SURPLUS``    its surplus
 ``SAME``       1 if the bid before is on the same face
-``STEP``       how much higher its quantity is than that of the bid before
+``STEP``       its quantity minus the quantity of the bid before
 =============  ======================================================================================================
 
 The file of a net is compressed by zlib. All numbers are little-endian::
@@ -64,7 +64,7 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.solved.rounds import highest_bid, move_of, number_of
 
 MOST_DICE: Final = 5
-"""The most dice in a cup of a round that the net plays."""
+"""The most dice in one cup in a round that the net plays."""
 STEPS: Final = 5
 """The number of quantities on each face among the outputs."""
 OUTPUTS: Final = 1 + STEPS * len(FACES)
@@ -73,7 +73,7 @@ HIGHEST: Final = max(highest_bid(dice) for dice in range(2, 2 * MOST_DICE + 1))
 LARGEST: Final = 1 << 20
 """The maximum size of an uncompressed file, in bytes."""
 RARE: Final = 0.02
-"""Moves that are less likely than this, relative to the likeliest, are left out. They are mostly errors of the net."""
+"""Moves less likely than this, relative to the likeliest move, are omitted. They are mostly errors of the net."""
 
 # Input
 
@@ -91,7 +91,7 @@ SUPPORT, ROOM, SURPLUS, SAME, STEP, FEATURES = range(SHOWDOWN + 3, SHOWDOWN + 9)
 
 
 def _tails(chance: float) -> tuple[tuple[float, ...], ...]:
-    """Return, by number of dice, the probability that at least 0, 1, 2 … of them count, padded with zeros."""
+    """Return, by number of dice, the probabilities that at least 0, 1, 2 … of them count, padded with zeros."""
     exactly = [
         [comb(dice, count) * chance**count * (1 - chance) ** (dice - count) for count in range(2 * MOST_DICE + 3)]
         for dice in range(MOST_DICE + 1)
@@ -100,7 +100,7 @@ def _tails(chance: float) -> tuple[tuple[float, ...], ...]:
 
 
 TAILS: Final = (_tails(1 / 6), _tails(1 / 3))
-"""For ones, and for a face that ones count for, too: see :func:`_tails`."""
+"""The first item is for bids on ones, the second for bids on other faces: see :func:`_tails`."""
 
 
 def _raises(standing: int) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -114,7 +114,7 @@ def _raises(standing: int) -> tuple[tuple[tuple[int, int], ...], ...]:
 
 
 RAISES: Final = tuple(map(_raises, range(len(FACES) * HIGHEST + 1)))
-"""The raises that are outputs: the lowest quantity, and for how many quantities there are outputs.
+"""The raises that are outputs on a face: the lowest quantity, and the number of quantities.
 
 The indices are the number of the standing bid, 0 without one; the highest quantity that policies bid in this round; and
 the face.
@@ -132,7 +132,7 @@ def features(
 ) -> None:
     """Write the input of the net, which the module describes, into ``row``: an array of :data:`FEATURES` zeros.
 
-    Training compiles this function by numba and passes arrays; play calls it with lists.
+    Training compiles this function with numba and passes arrays; players call it with lists.
 
     :param counts: how many of the player's own dice show each face.
     :param unseen: number of dice of the other player.
@@ -198,7 +198,7 @@ def features(
 
 @lru_cache(maxsize=512)
 def outputs(standing: int, highest: int) -> tuple[tuple[int, Bid | Liar], ...]:
-    """Return the outputs of the possible moves, with these moves: only a call if every raise is too high.
+    """Return (output, move) for each possible move. If every raise is too high, only a call is possible.
 
     :param standing: the number of the standing bid, 0 without one.
     :param highest: see :func:`~p2pdice.solved.rounds.highest_bid`.
@@ -213,7 +213,7 @@ def outputs(standing: int, highest: int) -> tuple[tuple[int, Bid | Liar], ...]:
 def without_rare(
     possible: Iterable[tuple[int, Bid | Liar]], likelihoods: Iterable[float]
 ) -> Mapping[Bid | Liar, float]:
-    """Return the moves that are played, with their likelihoods: see :data:`RARE`.
+    """Return the likelihoods of the moves that are likely enough to be played: see :data:`RARE`.
 
     :param possible: see :func:`outputs`.
     :param likelihoods: of these moves, relative to the likeliest.
@@ -243,10 +243,10 @@ def scores(layers: Sequence[Layer], row: Sequence[float]) -> Sequence[float]:
 
 
 class Net:
-    """How both players play rounds that are too large for tables.
+    """The policy of both players for rounds that are too large for tables.
 
     :param packed: the contents of a file: see the module.
-    :raises UnexpectedInput: if they are not those of a net with these inputs and outputs.
+    :raises UnexpectedInput: if ``packed`` is not a net with these inputs and outputs.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -255,7 +255,7 @@ class Net:
     def likelihoods(self, hand: Hand, unseen: int, bids: Sequence[Bid]) -> Mapping[Bid | Liar, float]:
         """Return the likelihoods of the moves of the player who holds ``hand``, relative to the likeliest.
 
-        :param unseen: number of dice of the other player, at most :data:`MOST_DICE`, like those of the hand.
+        :param unseen: number of dice of the other player. Neither player has more than :data:`MOST_DICE`.
         :param bids: the bids of the round.
         """
         highest = highest_bid(len(hand) + unseen)
@@ -271,7 +271,7 @@ class Net:
 
 
 def pack(layers: Sequence[Layer]) -> bytes:
-    """Return the contents of a net's file, with weights rounded to 255 steps of each output's largest weight."""
+    """Return the contents of a net's file. The weights of each output are rounded to 255 steps."""
     head, body = bytearray(), bytearray()
     for layer in layers:
         rows = list(zip(*layer.weights, strict=True))
@@ -287,7 +287,7 @@ def pack(layers: Sequence[Layer]) -> bytes:
 def unpack(packed: bytes, inputs: int, outputs: int) -> tuple[Layer, ...]:
     """Return the layers of a net's file.
 
-    :raises UnexpectedInput: if it is not that of a net with so many inputs and outputs.
+    :raises UnexpectedInput: if ``packed`` is not a net with these numbers of inputs and outputs.
     """
     decompressor = zlib.decompressobj()
     try:
@@ -298,10 +298,10 @@ def unpack(packed: bytes, inputs: int, outputs: int) -> tuple[Layer, ...]:
     shapes = list(takewhile(lambda shape: shape[0], heads))
     sizes = [inputs, *(number for number, _ in shapes)]
     if [(new, old) for old, new in pairwise(sizes)] != shapes or sizes[-1] != outputs:
-        raise UnexpectedInput(f"this net has {inputs} inputs and {outputs} outputs, and its layers fit together")
+        raise UnexpectedInput(f"the file is not that of a net with {inputs} inputs and {outputs} outputs")
     at = 4 * len(shapes) + 2
     if not decompressor.eof or len(data) != at + sum(number * (8 + old) for number, old in shapes):
-        raise UnexpectedInput("the file of the net is not as long as its layers")
+        raise UnexpectedInput("the length of the net's file does not fit its layers")
     layers = []
     for number, old in shapes:
         scales, biases = zip(*iter_unpack("<2f", data[at : at + 8 * number]), strict=True)
@@ -315,7 +315,7 @@ def unpack(packed: bytes, inputs: int, outputs: int) -> tuple[Layer, ...]:
 
 
 FILE: Final = "classic.net"
-"""The file of the net. It is beside this module."""
+"""The file of the net, beside this module."""
 
 
 @cache

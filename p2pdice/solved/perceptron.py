@@ -23,7 +23,7 @@ CLIP: Final = 0.5
 class Perceptron:
     """A net in training.
 
-    All its weights are in one array, from which :attr:`layers` are cut: weights by input and output, and biases.
+    All weights are in one array. :attr:`layers` are views of its parts: weights by input and output, and biases.
 
     :param sizes: the numbers of units of the layers, inputs first.
     :param rng: draws the first weights.
@@ -32,7 +32,7 @@ class Perceptron:
     def __init__(self, sizes: Sequence[int], rng: np.random.Generator) -> None:
         self._sizes = tuple(sizes)
         self.steps = 0
-        """The number of gradients so far."""
+        """The number of training steps so far."""
         self.weights: Final = np.zeros(sum((old + 1) * new for old, new in pairwise(sizes)), np.float32)
         self._mean, self._square = np.zeros_like(self.weights), np.zeros_like(self.weights)
         self.layers: Final = self.cut(self.weights)
@@ -50,10 +50,10 @@ class Perceptron:
         return values
 
     def learn(self, values: Sequence[Reals], error: Reals, rate: float) -> None:
-        """Make one step against a gradient.
+        """Make one training step.
 
         :param values: see :meth:`values`.
-        :param error: the derivatives of the loss by the outputs.
+        :param error: the derivatives of the loss with respect to the outputs.
         :param rate: the learning rate.
         """
         self.steps += 1
@@ -75,7 +75,7 @@ class Perceptron:
         )
 
     def cut(self, weights: Reals) -> Sequence[tuple[Reals, Reals]]:
-        """Return the parts of an array of all weights: by layer the weights and the biases."""
+        """Return views of the parts of an array of all weights: the weights and biases of each layer."""
         parts, at = [], 0
         for old, new in pairwise(self._sizes):
             middle, end = at + old * new, at + (old + 1) * new
@@ -88,7 +88,7 @@ class Perceptron:
         return {"steps": self.steps, "weights": self.weights, "mean": self._mean, "square": self._square}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Continue from a state of a net with the same sizes."""
+        """Continue from the saved state of a net with the same sizes."""
         self.steps = int(saved["steps"])
         self.weights[:] = saved["weights"]
         self._mean[:], self._square[:] = saved["mean"], saved["square"]

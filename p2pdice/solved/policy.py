@@ -1,11 +1,11 @@
-"""How players bid and call so that others win little against them.
+"""A policy for bids and calls against which opponents win little.
 
-For two players of classic with at most five dice each, tables have the solved policy of rounds with at most three dice
-in each cup, and a net has learnt that of the others: see :mod:`p2pdice.solved.net`. For more players and other
-rulesets, two nets have learnt by self-play: see :mod:`p2pdice.solved.learnt`.
+For classic between two players with at most five dice each, rounds with at most three dice in each cup have tables with
+the solved policy. For the other rounds a net has learnt the solved policy: see :mod:`p2pdice.solved.net`. For more
+players and other rulesets, two nets were trained by self-play: see :mod:`p2pdice.solved.learnt`.
 
-A table is named by the dice of the player who opens the round and those of the other player. Its file is compressed by
-zlib, and has an entry for each sequence of bids after which some hand does not always call::
+A table is named after the opener's number of dice and the other player's number of dice. Its file is compressed by
+zlib, and has an entry for each sequence of bids after which at least one hand does not always call::
 
     the number of bids, and one byte for each      a bid is 6 * (quantity - 1) + face
     the length of the rest, 2 bytes
@@ -47,7 +47,7 @@ def _numbered(dice: int) -> dict[Hand, int]:
 
 
 class Table:
-    """How both players of one round play.
+    """The policy of both players for one round.
 
     :param packed: the bytes returned by :func:`pack`.
     """
@@ -66,7 +66,7 @@ class Table:
     def weights(self, bids: Sequence[Bid], hand: Hand) -> Weights:
         """Return the weights of the moves after ``bids`` for the player whose turn it is and who holds ``hand``."""
         if any(bid.quantity > sum(self._dice) for bid in bids):
-            return _CALL  # such a bid is certainly false, and no table has it
+            return _CALL  # certainly false, and in no table
         entry = self._sequences.get(bytes(map(number_of, bids)), b"")
         number = _numbered(self._dice[len(bids) % 2])[hand]
         at = 0
@@ -97,7 +97,7 @@ def pack(opener: int, responder: int, strategy: Mapping[tuple[Bid, ...], Mapping
 
 
 def file_name(opener: int, responder: int) -> str:
-    """Return the file name of a table's policy. The file is beside this module."""
+    """Return the name of a table's file, which is beside this module."""
     return f"{opener}-{responder}.policy"
 
 
@@ -111,12 +111,12 @@ def likelihoods(state: State, hand: Hand) -> Likelihoods | None:
     """Return the relative likelihoods of the policy's moves, or None if it does not cover this round.
 
     Between two players of classic, the tables nearly maximise the probability of winning the round against the best
-    opponent; :mod:`~p2pdice.solved.net` approximates such a policy. The same holds for the match: the loser of a round
-    loses one die and opens the next however the round ends, so only winning the round matters. That of
-    :mod:`~p2pdice.solved.learnt` has no such guarantee.
+    opponent; :mod:`~p2pdice.solved.net` approximates this policy. The same holds for the match: the loser of a round
+    loses one die and opens the next however the round ends, so only winning the round matters. The nets of
+    :mod:`~p2pdice.solved.learnt` have no such guarantee.
 
-    :param state: one in which a player bids or calls.
-    :param hand: that of the player on turn, ascending.
+    :param state: a state in which a player has to bid or call.
+    :param hand: the hand of the player to move, ascending.
     """
     name = learnt.preset_of(state.ruleset)
     if name is None or max(state.dice) > learnt.MOST_DICE:

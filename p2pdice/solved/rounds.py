@@ -1,7 +1,7 @@
 """Rounds of classic between two players: their beginnings, bid sequences and hands, and numbers for moves.
 
-Rounds come from the engine: a match is played up to the start of one, and the moves that the engine lists span the bid
-sequences. The engine lists bids up to the dice in play. Higher bids are legal, but certainly false.
+Rounds come from the engine: a match is played up to the start of a round, and bid sequences consist of the bids that
+the engine lists. The engine lists bids up to the dice in play. Higher bids are legal, but certainly false.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ RESPONDER: Final = 1
 
 
 def highest_bid(dice: int) -> int:
-    """Return the highest quantity that policies bid with this number of dice in play; they call higher ones.
+    """Return the highest quantity that policies bid with this number of dice in play. They call every higher bid.
 
-    With more than six dice the highest quantities are left out: they are hardly ever true, and few rounds get there.
+    With more than six dice the highest quantities are omitted: they are hardly ever true, and few rounds reach them.
     """
     return min(dice, 6) if dice <= 8 else 7
 
@@ -32,8 +32,7 @@ def highest_bid(dice: int) -> int:
 def beginning(opener: int, responder: int) -> State:
     """Return the state in which seat 0 opens a round with ``opener`` dice, and seat 1 has ``responder`` dice.
 
-    It is reached by a match that starts with one die more. The loser of a round opens the next one, so seat 1 loses
-    its dice first.
+    The match starts with more dice. The loser of a round opens the next one, so seat 1 loses its dice first.
     """
     start = max(opener, responder) + 1
     state = new_match(PRESETS["classic"].with_options({"dice": str(start)}), 2)

@@ -1,19 +1,18 @@
-"""The training of a net that learns by playing against itself: see :mod:`p2pdice.solved.learnt`.
+"""The training of a net that plays against itself: see :mod:`p2pdice.solved.learnt`.
 
 All seats follow one policy, which improves by magnetic mirror descent (Sokota et al., arXiv:2206.05825): it is pulled
-towards higher values, towards its last version, and towards the uniform policy, so that it does not run in circles. The
-steps are those of proximal policy optimisation (Schulman et al., arXiv:1707.06347), with the pull to the uniform policy
-as a bonus for entropy, which falls by and by. The net of the package is an exponential moving average of the weights.
+towards higher values, towards its last version, and towards the uniform policy, so that it does not cycle. The steps
+are those of proximal policy optimisation (Schulman et al., arXiv:1707.06347). The pull to the uniform policy is an
+entropy bonus that decreases. The net in the package is an exponential moving average of the weights.
 
 An episode is a round from any position of a match: any number of players and dice, drawn at random. Its reward is the
-change of the player's chance to win the match, divided by the mean change in such a position, so that every round
-counts alike. Chances come from the *forecast*, a net that learns them from the positions after the rounds. Rewards are
-compared with the guess of a *critic*, which also sees the other hands (Pinto et al., arXiv:1710.06542).
+change of the player's chance to win the match, divided by the mean change in similar positions, so that all rounds
+have the same weight. Chances come from the *forecast*, a net that learns them from the positions after the rounds. The
+baseline of the rewards comes from a *critic*, which also sees the other hands (Pinto et al., arXiv:1710.06542).
 
-Every iteration draws its rounds from a generator of its own, and its state is all in :meth:`Learner.saved`, so an
-interrupted training continues. It depends on nothing but its :class:`Course`; with
-numpy limited to one thread, the same versions of the libraries on the same machine yield the same bytes. Rounds are
-those of :mod:`p2pdice.vector`. Requires numpy and numba.
+Every iteration has its own random generator, and :meth:`Learner.saved` returns the whole state, so interrupted training
+can resume. The result depends only on the :class:`Course`: with numpy limited to one thread, the same versions of the
+libraries on the same machine yield the same bytes. :mod:`p2pdice.vector` plays the rounds. Requires numpy and numba.
 """
 
 from __future__ import annotations
@@ -40,32 +39,32 @@ Integers = npt.NDArray[np.int64]
 SIZES: Final = (FEATURES, 128, 96, OUTPUTS)
 """The numbers of units of the policy's layers."""
 SEEN: Final = FEATURES + len(FACES) + 2
-"""The inputs of the critic."""
+"""The number of inputs of the critic."""
 CRITIC: Final = (SEEN, 64, 32, 1)
 PLACE: Final = 3 * MOST_PLAYERS + 4 + len(RULE_NUMBERS)
-"""The inputs of the forecast."""
+"""The number of inputs of the forecast."""
 FORECAST: Final = (PLACE, 64, 32, 2)
-"""Its outputs are the log-odds of winning, and the mean change of the chance in a round."""
+"""The numbers of units. The outputs are the log-odds of winning, and the mean change of the chance in a round."""
 DECISIONS: Final = 10_000
-"""About so many decisions are made in an iteration."""
+"""The approximate number of decisions in an iteration."""
 BATCH: Final = 2048
 CLIP: Final = 0.2
-"""A decision whose likelihood has changed by this share is left alone until the next iteration."""
+"""A decision whose likelihood has changed by this share is not changed further in the same iteration."""
 RATES: Final = (1e-3, 1e-4)
-"""The learning rate at first and at last. It falls linearly."""
+"""The first and last learning rate. It falls linearly."""
 PULLS: Final = (0.10, 0.012)
-"""The weight of entropy at first and at last. It falls geometrically, and stays when it has fallen for four fifths."""
+"""The first and last weight of entropy. It falls geometrically for four fifths of the training, then stays."""
 MEMORY: Final = 500
-"""The moving average is over about so many iterations."""
+"""The approximate number of iterations in the moving average."""
 FORECASTS: Final = 3
-"""How often an iteration improves the forecast."""
+"""Training steps of the forecast in each iteration."""
 LEAST_CHANGE: Final = 0.005
-"""Chances change by this at least, in the division of rewards."""
+"""The least mean change by which rewards are divided."""
 PALIFICOS: Final = 0.15
-"""The share of rounds with a player of one die that are palificos, in rulesets that have them."""
+"""The share of palificos among rounds that a player with one die leads, in rulesets with palificos."""
 
 compiled_features = cast("Callable[..., None]", njit(features))
-"""The function with which players compute the input of the net, compiled."""
+"""The compiled form of the function that also computes the net's input in play."""
 _TAILS: Final = np.array(TAILS)
 
 # Rounds
@@ -88,7 +87,7 @@ def _observe(
     inputs: Reals,
     offered: Integers,
 ) -> None:
-    """Write what the players to move see into ``inputs``, and after it what only the critic sees."""
+    """Write the policy's input of each player to move into ``inputs``, then the values that only the critic sees."""
     players = dice.shape[1]
     counts, turned, capped = np.zeros((players, 6), np.int64), np.zeros(players, np.int64), np.zeros(6, np.int64)
     for row in range(len(waiting)):
@@ -155,23 +154,23 @@ _drawn = cast("Callable[..., None]", njit(_draw))
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The decisions of some rounds, with the match and seat of each."""
+    """The decisions of some rounds: one row of each array for each decision."""
 
     inputs: Reals
-    """What the critic sees. It begins with the input of the policy."""
+    """The input of the critic, which begins with the input of the policy."""
     possible: npt.NDArray[np.bool_]
     chances: Reals
     """The probabilities of the outputs."""
     chosen: Integers
     """The output that was drawn."""
     move: npt.NDArray[np.int16]
-    """The number of its move: see :func:`p2pdice.vector.encode`."""
+    """The number of the chosen move: see :func:`p2pdice.vector.encode`."""
     match: npt.NDArray[np.intp]
     seat: npt.NDArray[np.intp]
 
 
 def played(rules: int, matches: Matches, policy: Perceptron, rng: np.random.Generator) -> Decisions:
-    """Play the round of all matches to its end, and return the decisions."""
+    """Play the current round of all matches to its end, and return the decisions."""
     count = len(matches.turn)
     dice, leader = matches.dice.copy(), matches.leader.copy()
     bids = np.zeros((count, 6 * int(dice.sum(axis=1).max()) + 1), np.int16)
@@ -206,7 +205,7 @@ def played(rules: int, matches: Matches, policy: Perceptron, rng: np.random.Gene
 
 
 def positions(ruleset: Ruleset, players: int, count: int, rng: np.random.Generator) -> Matches:
-    """Return matches at the start of any rounds: full cups and empty ones, alike and unlike."""
+    """Return matches at the start of random rounds, with similar or very different numbers of dice in the cups."""
     matches = Matches(ruleset, players, count, rng.integers(0, players, count).astype(np.int16))
     most = ruleset.dice
     alike = rng.binomial(most - 1, rng.random((count, 1)), (count, players))
@@ -225,7 +224,7 @@ def positions(ruleset: Ruleset, players: int, count: int, rng: np.random.Generat
 def _place(
     rules: int, dice: npt.NDArray[np.int16], leader: npt.NDArray[np.int16], inputs: Reals, live: npt.NDArray[np.bool_]
 ) -> None:
-    """Write the input of the forecast for each match and seat with dice. Seats without dice do not count as seats."""
+    """Write the input of the forecast for each match and each seat with dice. Seats without dice are skipped."""
     for match in range(len(dice)):
         players, total, most = 0, 0, 0
         for each in dice[match]:
@@ -264,7 +263,7 @@ class Forecast:
     def look(
         self, rules: int, dice: npt.NDArray[np.int16], leader: npt.NDArray[np.int16]
     ) -> tuple[list[Reals], Reals, Reals]:
-        """Return the values of the net for the seats with dice, and for all seats the chance and the mean change."""
+        """Return the net's values for seats with dice; for all seats, the chance to win and its mean change."""
         inputs = np.zeros((*dice.shape, PLACE), np.float32)
         live = np.zeros(dice.shape, np.bool_)
         _placed(rules, dice, leader, inputs, live)
@@ -281,18 +280,18 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What is learnt, for how long, and with which random numbers."""
+    """The rules to learn, the number of iterations, and the seed."""
 
     rulesets: Mapping[str, Ruleset]
-    """Rulesets by the preset that they are, but for the dice."""
+    """Rulesets by the name of their preset, from which they may differ in dice."""
     players: Sequence[int]
-    """Numbers of players with dice. Each iteration takes the next ruleset, and each cycle of them the next number."""
+    """Numbers of players with dice. Iterations take the rulesets in turn, and after each cycle the next number."""
     seed: int
     iterations: int
 
 
 class Learner:
-    """The state of a training."""
+    """The state of the training."""
 
     def __init__(self, course: Course) -> None:
         self.course: Final = course
@@ -305,7 +304,7 @@ class Learner:
         self.iteration = 0
 
     def learn(self) -> dict[str, float]:
-        """Play some rounds and learn from them. Return the figures of the iteration."""
+        """Play some rounds and learn from them. Return figures about the iteration."""
         course = self.course
         self.iteration += 1
         rng = np.random.default_rng((course.seed, self.iteration))
@@ -336,7 +335,7 @@ class Learner:
         }
 
     def _rewards(self, rules: int, dice: Any, leader: Any, matches: Matches, rate: float) -> Reals:
-        """Return the rewards by match and seat, and let the forecast learn."""
+        """Return the rewards by match and seat, and train the forecast."""
         _, after, _ = self.forecast.look(rules, matches.dice, matches.leader)
         after = np.where(matches.is_over[:, None], matches.dice > 0, after).astype(np.float32)
         for _ in range(FORECASTS):
@@ -368,7 +367,7 @@ class Learner:
         self.critic.learn(values, (values[-1] - rewards[batch][:, None]) / np.float32(len(batch)), rate)
 
     def packed(self) -> bytes:
-        """Return the contents of the file of the net."""
+        """Return the contents of the net's file."""
         return pack(packable(self.policy.cut(self.average)))
 
     def saved(self) -> dict[str, Any]:

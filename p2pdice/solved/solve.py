@@ -1,9 +1,9 @@
 """Counterfactual regret minimisation (CFR+) for one round of classic between two players.
 
-The algorithm is that of Tammelin, arXiv:1407.5042, with alternating updates and linearly weighted averages. Where
-a net learns from the result, every decision trembles: each move has a small minimum probability (Selten, International
-Journal of Game Theory 4, 1975). So every sequence of bids is reached, and the net learns to answer odd bids, too. The
-result is taken without the tremble.
+The algorithm is by Tammelin (arXiv:1407.5042), with alternating updates and linearly weighted averages. If a net learns
+from the result, every decision trembles: each move has a small minimum probability (Selten, International Journal of
+Game Theory 4, 1975). So every sequence of bids is reached, and the net learns to answer unusual bids, too. The tremble
+is removed from the result.
 
 A tree has a node for each sequence of bids, the shorter ones first; the continuations of a sequence are adjacent. The
 weights of all nodes are in one array: for each node its moves (a call first, except at the root), and for each move one
@@ -49,7 +49,7 @@ class Tree:
         self.bids: list[Bid | None] = [None]
         """The last bid of each sequence."""
         parents, depths, firsts = [-1], [0], []
-        for node, bid in enumerate(self.bids):  # grows while it is read
+        for node, bid in enumerate(self.bids):  # the loop appends to this list
             firsts.append(len(self.bids))
             quantity, face = (bid.quantity, bid.face) if bid else (0, 0)
             for new, quantities in zip(FACES, raises(order, quantity, face), strict=True):
@@ -68,7 +68,7 @@ class Tree:
         self.width: Final = np.array([len(each) for each in self.hands])[self.depth % 2]
         """The number of hands of the player to move."""
         self.offset: Final[Offsets] = np.concatenate(([0], np.cumsum(self.moves.astype(np.int64) * self.width)))
-        """The place of each node in an array of weights; one more for the end."""
+        """The start of each node's part in an array of weights, and the end of the array."""
 
     def weights(self, values: npt.NDArray[Any], node: int) -> npt.NDArray[Any]:
         """Return a node's part of an array of weights, by move and hand."""
@@ -97,7 +97,7 @@ class Solver:
         """The number of dice that count for a bid, by seat, face and hand."""
         bids = [(bid.quantity, bid.face) if bid else (0, 0) for bid in tree.bids]
         self.least_true: Final = np.array([_least_true(quantity) for quantity, _ in bids], np.int32)
-        """The smallest count with which the last bid is true, by node."""
+        """The smallest count that makes the last bid true, by node."""
         faces = np.array([face for _, face in bids], np.int32)
         self._nodes = (self.least_true, faces, tree.depth, tree.first, tree.continued)
 
@@ -122,16 +122,16 @@ class Solver:
 
 
 def _least_true(quantity: int) -> int:
-    """Return the smallest count with which a bid on this quantity is true."""
+    """Return the smallest count that makes a bid with this quantity true."""
     return next(count for count in range(quantity + 2) if verdict("liar", quantity, count, count)[0])
 
 
 def _call(node: int, learner: int, theirs: Reals, nodes: Any, tallies: Any) -> Reals:
-    """Return the learner's probability of winning a call after this node, by hand, weighted by the other's reach."""
+    """Return the learner's probability of winning if the bid is called, by hand, weighted by ``theirs``."""
     least, faces, depth, _, _ = nodes
     face, bidder = faces[node], 1 - depth[node] % 2
     own, other = tallies[learner][face], tallies[1 - learner][face]
-    most = MOST_DICE + 1  # one more than a cup holds: that never happens
+    most = MOST_DICE + 1  # one more than a cup holds, so never reached
     at_least = np.zeros(most + 1, np.float32)
     for hand in range(other.size):
         at_least[other[hand]] += theirs[hand]
@@ -148,7 +148,7 @@ def _call(node: int, learner: int, theirs: Reals, nodes: Any, tallies: Any) -> R
 def _walk(
     node: int, learner: int, mine: Reals, theirs: Reals, nodes: Any, offset: Offsets, tallies: Any, learned: Any
 ) -> Reals:
-    """Update the learner's regrets and average below this node, and return its values by hand.
+    """Update the learner's regrets and averages from this node down, and return its values by hand.
 
     :param mine: by hand of the learner, the probability that its own moves lead here.
     :param theirs: by hand of the other player, the probability of the hand and of moves that lead here.

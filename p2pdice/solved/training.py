@@ -1,14 +1,14 @@
 """The training of the policy: rounds are solved, some become tables, and a net learns from the others.
 
-Another net learns by self-play: see :mod:`p2pdice.solved.selfplay`. This one learns by supervised learning (Hinton,
-Vinyals and Dean, arXiv:1503.02531). Rounds are played between a side that follows the solution and a side that follows
-it with a tremble, so that answers to odd bids are learnt, too. The net learns the moves of the first side by
-cross-entropy, with Adam (Kingma and Ba, arXiv:1412.6980) and a learning rate that falls linearly to zero. Every step
-draws its rounds from a generator of its own, so training resumes after any step.
+The nets of :mod:`p2pdice.solved.selfplay` learn by self-play. The net for solved rounds is distilled from the solutions
+(Hinton, Vinyals and Dean, arXiv:1503.02531). Rounds are played between a side that follows the solution and a side that
+follows it with a tremble, so that answers to unusual bids are learnt, too. The net learns the moves of the first side
+by cross-entropy, with Adam (Kingma and Ba, arXiv:1412.6980) and a learning rate that falls linearly to zero. Every step
+has its own random generator, so training can resume after any step.
 
-A working folder keeps what is finished: a solution for each round, and from time to time the state of the nets. So
-training that is interrupted continues there. It depends on nothing but its :class:`Plan`; with numpy limited to one
-thread, the same versions of the libraries on the same machine yield the same bytes. Requires numba.
+A working folder stores the solution of each round, and the state of the nets at intervals, so that interrupted training
+can resume. The result depends only on the :class:`Plan`: with numpy limited to one thread, the same versions of the
+libraries on the same machine yield the same bytes. Requires numba.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from p2pdice.solved.solve import Reals, Solver, Tree, weights_by_sequence
 # Parameters
 
 TREMBLE: Final = 0.01
-"""The tremble of solutions from which the net learns. Tables have none: what they leave out is never reached."""
+"""The tremble of solutions from which the net learns. Tables need none: sequences that they omit are never reached."""
 SAVED: Final = 1000
-"""The state of the net is saved after this many steps."""
+"""The number of steps after which the state of the net is saved."""
 SELFPLAY_SAVED: Final = 100
-"""The state of self-play is saved after this many iterations."""
+"""The number of iterations after which the state of self-play is saved."""
 SIZES: Final = (FEATURES, 384, 128, OUTPUTS)
 """The numbers of units of the layers."""
 BATCH: Final = 2048
@@ -49,7 +49,7 @@ BATCH: Final = 2048
 RATE: Final = 0.002
 """The initial learning rate."""
 SHAKES: Final = np.array([0.0, 0.1, 0.3])
-"""How often a side that trembles makes any of its moves: one of these in each round."""
+"""Probabilities of a random move by the side that trembles. One of them is drawn for each round."""
 SCALE: Final = 65535
 """Solutions are kept as 16-bit integers: probabilities times this."""
 
@@ -61,7 +61,7 @@ INPUT_TABLES: Final = (np.array(TAILS), np.array(RAISES))
 """The last arguments of :func:`compiled_features`."""
 
 compiled_features = cast("Callable[..., None]", njit(features))
-"""The function with which players compute the input of the net, compiled."""
+"""The compiled form of the function that also computes the net's input in play."""
 
 
 def _sums(values: Floats, weights: Floats, biases: Floats) -> Floats:
@@ -81,7 +81,7 @@ sums = cast("Callable[[Floats, Floats, Floats], Floats]", njit(_sums))
 
 
 class Batches:
-    """The likelihoods of a net's moves: the same as :meth:`~p2pdice.solved.net.Net.likelihoods`, for many hands."""
+    """Computes :meth:`~p2pdice.solved.net.Net.likelihoods` for many hands at once."""
 
     def __init__(self, net_: Net) -> None:
         self._layers = [(np.array(layer.weights), np.array(layer.biases)) for layer in net_.layers]
@@ -156,7 +156,7 @@ class Lessons:
             self._chances[dice, : len(throws)] = np.cumsum(list(throws.values())) / 6**dice
 
     def draw(self, rng: np.random.Generator, number: int) -> tuple[Reals, Reals]:
-        """Return inputs of this number of decisions, and the likelihoods of all outputs; impossible moves have -1."""
+        """Return the inputs of this number of decisions, and the likelihood of each output, -1 for impossible moves."""
         inputs, targets = np.zeros((number, FEATURES), np.float32), np.full((number, OUTPUTS), -1, np.float32)
         cups = (self._counts, self._chances, SHAKES)
         draw(rng, self._rounds, self._nodes, self._solutions, cups, INPUT_TABLES, self._places, inputs, targets)
@@ -174,7 +174,7 @@ def _draw(
     inputs: Reals,
     targets: Reals,
 ) -> None:
-    """Play rounds until these arrays are full: see :meth:`Lessons.draw`."""
+    """Play rounds until ``inputs`` and ``targets`` are full: see :meth:`Lessons.draw`."""
     shares, dice, highest, roots = rounds
     numbers, first, continued, width, offset = nodes
     counts, chances, shakes = cups
@@ -251,7 +251,7 @@ class Pupil:
         return self.net.steps
 
     def learn(self, lessons: Lessons) -> float:
-        """Make one step, and return the mean Kullback-Leibler divergence of the net from the solutions before it."""
+        """Make one step. Return the mean Kullback-Leibler divergence of the net from the solutions before the step."""
         step = self.net.steps + 1
         inputs, targets = lessons.draw(np.random.default_rng((self.seed, step)), BATCH)
         values = self.net.values(inputs)
@@ -265,12 +265,12 @@ class Pupil:
 # Stages
 
 Say = Callable[[str], None]
-"""Called with each line about the progress."""
+"""Called with each line of progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long to train, and with which random numbers."""
+    """The length of the training, and the seed."""
 
     seed: int
     table_iterations: int
@@ -284,7 +284,7 @@ class Plan:
 
 
 def train(plan: Plan, folder: Path, package: Path, say: Say, parts: Sequence[str]) -> None:
-    """Make some parts of the policy, continuing from what the folder holds, and write them to ``package``.
+    """Train some parts of the policy, resuming from ``folder``, and write them to ``package``.
 
     :param parts: ``rounds`` for the solved rounds with their net, ``two`` and ``more`` for the nets that learn by
         self-play.
@@ -378,7 +378,7 @@ _COURSES: Final = {
     learnt.TWO: (("perudo", "spot-on", "wildcard"), (2,)),
     learnt.MORE: (("classic", "perudo", "spot-on", "wildcard"), (4, 3, 5, 4, 3, 6)),
 }
-"""For each net that learns by self-play its presets, and the numbers of players."""
+"""The presets and the numbers of players that each net learns by self-play."""
 _PARTS: Final[Mapping[str, Callable[[Plan, Path, Say], Mapping[str, bytes]]]] = {
     "rounds": _solved_rounds,
     "two": partial(_selfplayed, learnt.TWO),
