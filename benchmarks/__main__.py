@@ -2,8 +2,9 @@
 
     python -m benchmarks [WORD…]
 
-Each benchmark is a module of this package and runs in a process of its own, one after the other. With words only those
-with one of these names run. The load of the machine is told before each, as it changes all figures but CPU time.
+Each benchmark is a module of this package. They run one after another, each in its own process. If words are given,
+only the modules with these names run. Each heading shows the load of the machine, which affects all figures except CPU
+times.
 """
 
 from __future__ import annotations

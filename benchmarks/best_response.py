@@ -1,8 +1,8 @@
-"""A player that learns how to respond to others: the value of each move, fitted to the outcomes of its rounds.
+"""A player that learns how to respond to other bots: it fits the values of moves to the results of its rounds.
 
 The value of a move is the expected result of the round: the change of the player's own dice, less the mean change of
-the other players' dice. A network estimates it from what the player sees and the move in question, so whatever it
-learns about a bid of sixes holds for bids of fives, too. It knows nothing of the opponents' code, only their moves.
+the other players' dice. A network estimates it from the player's view and a description of the move, so what it learns
+about a bid of sixes also applies to bids of fives. It does not know the opponents' code, only their moves.
 Monte Carlo control with Boltzmann exploration: Sutton and Barto, *Reinforcement Learning* (2018), chapter 5.
 """
 
@@ -30,15 +30,15 @@ Floats = NDArray[np.float32]
 WIDTHS: Final = (96, 64)
 """Hidden units by layer."""
 BATCH: Final = 32
-"""Decisions in a step of gradient descent: so few that BLAS uses one thread, and the result does not depend on it."""
+"""Decisions in a step of gradient descent. With this few, BLAS uses one thread, so results are reproducible."""
 WHIM: Final = 0.05
-"""How often the learner tries any move, whatever its value."""
+"""The probability of a random move while exploring."""
 FEATURES: Final = 69
 """The length of a row of :func:`describe`."""
 
 
 class ActionValues:
-    """A network with ReLU units that maps descriptions of moves to values, and the decisions that it has learnt from.
+    """A network with ReLU units that maps descriptions of moves to values, and the decisions from which it learns.
 
     :param seed: determines the initial weights and the order of learning.
     """
@@ -62,7 +62,7 @@ class ActionValues:
         return self._layers(described)[-1][:, 0]
 
     def remember(self, described: Floats, result: float) -> None:
-        """Keep a decision and the result of its round."""
+        """Store a decision and the result of its round."""
         if self.decisions == len(self._seen):
             self._seen = np.concatenate([self._seen, np.zeros_like(self._seen)])
             self._results = np.concatenate([self._results, np.zeros_like(self._results)])
@@ -100,7 +100,7 @@ class ActionValues:
 
 
 class LearntResponse(OddsPlayer):
-    """Makes the bid or call with the highest value. Elsewhere it plays like ``odds``.
+    """Makes the bid or call with the highest value. All other decisions are those of ``odds``.
 
     :param values: shared by all games.
     :param warmth: the temperature of the exploration in dice. With 0 it neither explores nor remembers its decisions.
@@ -156,11 +156,11 @@ class LearntResponse(OddsPlayer):
         return moves[chosen]
 
 
-# What it sees
+# The input of the network
 
 
 def _promising(view: View, bids: Sequence[Bid]) -> list[Bid]:
-    """Return the lowest bid on each face, and those on it from two below the expected quantity to two above it."""
+    """Return, for each face, the lowest bid and up to five bids around the expected quantity."""
     dice, counting = sum(view.state.dice), view.state.counting
     kept: list[Bid] = []
     lowest: dict[int, int] = {}
@@ -173,9 +173,9 @@ def _promising(view: View, bids: Sequence[Bid]) -> list[Bid]:
 
 
 def describe(view: View, moves: Sequence[Move]) -> Floats:
-    """Return a row of numbers for each move: the player's hand, the round so far, and the bid that the move is about.
+    """Return a row of numbers for each move: the player's hand, the round so far, and a bid.
 
-    A bid is about itself, and a call about the standing bid.
+    The row of a bid describes that bid; the row of a call describes the standing bid.
     """
     state, me, hand = view.state, view.seat, view.hand
     bids, dice, counting = state.bids, state.dice, state.counting
@@ -225,7 +225,7 @@ def describe(view: View, moves: Sequence[Move]) -> Floats:
 
 
 def _history(bids: Sequence[PlacedBid], me: int, following: int, face: int, expected: float) -> list[float]:
-    """Return the bids so far on one face."""
+    """Return numbers about the bids so far on one face."""
     mine = [bid.quantity for bid in bids if bid.face == face and bid.seat == me]
     others = [bid for bid in bids if bid.face == face and bid.seat != me]
     return [
@@ -249,7 +249,7 @@ def _table(
     expected: Sequence[float],
     chances: Sequence[tuple[float, ...]],
 ) -> list[float]:
-    """Return what is the same for all moves: the standing bid, the hand, the dice, and the rules of the round."""
+    """Return the numbers that all moves share: the standing bid, the hand, the dice, and the rules of the round."""
     state, me = view.state, view.seat
     bids, dice = state.bids, state.dice
     quantity, face, bidder = standing

@@ -2,7 +2,7 @@
 
     python -m benchmarks.engine [--seconds 1] [--players 2 3 4 5 6 7 8 9 10] [--presets classic motes …]
 
-Each move is drawn uniformly from all listed ones, and times include rolling the dice. If OpenSpiel is installed
+Moves are drawn uniformly from the listed moves, and times include rolling the dice. If OpenSpiel is installed
 (``pip install open_spiel``), its ``liars_dice`` is driven from Python in the same run: one round, two players with five
 dice, standard raises, the same dice for both engines, and a new game for each round.
 """
@@ -17,11 +17,10 @@ from importlib import import_module
 from typing import Any
 
 from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.moves import Hands, Input, Play, Pledges, Roll, Rolled, Stakes
+from p2pdice.moves import FACES, Hands, Input, Play, Pledges, Roll, Rolled, Stakes
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect
 
-FACES = (1, 2, 3, 4, 5, 6)
 ROUND = PRESETS["classic"].with_options({"raise": "standard"})
 
 

@@ -1,10 +1,10 @@
-"""Measure how many steps per second a program that learns can make, with an observation and a mask for each.
+"""Measure how many steps per second a learning agent can make, each with an observation and a mask.
 
     python -m benchmarks.environment [--seconds 5]
 
-Moves are drawn uniformly. The rows are PettingZoo's environment, matches side by side (1,000 at a time), and, if it is
-installed, OpenSpiel's ``liars_dice``, which plays rounds of the same two players with five dice each. They are measured
-alternately, in CPU time.
+Moves are drawn uniformly. The rows are the PettingZoo environment, 1,000 matches side by side, and, if OpenSpiel is
+installed, its ``liars_dice``, which plays single rounds. All rows have two players with five dice each. They are
+measured alternately, in CPU time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The level ``mind`` as it was before it had nets: beliefs about hands and playouts, without regard to being read.
+"""The level ``mind`` before it had nets. It used beliefs about hands and playouts, and was predictable.
 
-Whoever models its models beats it, so it is the positive control of :mod:`benchmarks.exploit`. It bids and calls like
-the former ``mind``; dice with powers and sides are not part of the control.
+A player that learns to predict it can beat it, so it is the positive control of :mod:`benchmarks.exploit`. Only its
+bids and calls are reproduced, not its play with powers and sides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HANDS_IN_ALL = 160
 
 
 class FormerMind(HousePlayer):
-    """Infers hands from bids, and takes the move after which imagined rounds end best."""
+    """Infers hands from bids, and makes the move that does best in simulated rounds."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__(rng)
@@ -70,7 +70,7 @@ class FormerMind(HousePlayer):
         return Bid(*divmod(action, 8)) if action >= 8 else (LIAR, EXACT)[action]
 
     def _beliefs(self, state: State, me: int) -> dict[int, Belief]:
-        """Return beliefs about the hands of the others, given all bids of the round so far."""
+        """Return beliefs about the other players' hands by seat, given all bids of the round so far."""
         counting = self._round.counting(state.bids[0].face if state.bids else 0)
         others = [seat for seat, number in enumerate(state.dice) if number and seat != me]
         hands = min(HANDS, HANDS_IN_ALL // len(others))

@@ -1,12 +1,12 @@
-"""Measure what handshakes of strangers cost the side that answers them, and the side that dials.
+"""Measure the cost of a hostile handshake to the side that answers it, or to the side that dials.
 
     python -m benchmarks.handshakes [--times 20]
 
-TLS runs over a socket pair. A peer presents a chain of certificates until the other side aborts or the handshake is
-done. Figures are the other side's computing time in milliseconds per handshake (median): first with OpenSSL alone
-(measured once if it takes long), then with p2pdice. The share of a core that strangers can keep busy follows from the
-rate limit on handshakes and from how many each counts as. The event loop, in which the match runs, does none of this
-work.
+TLS runs over a socket pair. A hostile peer presents a chain of certificates until the victim aborts or the handshake is
+complete. Figures are the victim's median computing time per handshake in milliseconds: first with OpenSSL alone
+(measured once if it takes long), then with p2pdice. From these times follows the share of a core that strangers can
+keep busy: handshakes have a rate limit, and an expensive handshake counts as several. None of this work is done in the
+event loop, where the match runs.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from protocol.net.channel import shake_hands
 from tests.protocol.chains import CHAINS, show
 
 PATIENCE = 60.0
-"""Seconds that the hostile side waits for the other side to end the handshake."""
+"""Seconds that the hostile peer waits for the victim to end the handshake."""
 SIZES = {"small keys": (1, 4, 16, 379), "compressed points": (1, 4, 16, 379), "curves of their own": (1, 2, 4, 32)}
 LONG = 0.5
-"""Seconds above which a handshake is measured only once."""
+"""A handshake that takes OpenSSL more seconds than this is measured only once."""
 
 
 def alone(hostile: ssl.SSLContext, victim: ssl.SSLContext, *, victim_dials: bool) -> float:
-    """Return the computing time, in seconds, of a victim that uses OpenSSL alone."""
+    """Return the seconds of computing time for a victim that uses OpenSSL alone."""
     to_victim, to_peer = ssl.MemoryBIO(), ssl.MemoryBIO()
     peer = hostile.wrap_bio(to_peer, to_victim, server_side=victim_dials)
     us = victim.wrap_bio(to_victim, to_peer, server_side=not victim_dials)
@@ -55,7 +55,7 @@ def alone(hostile: ssl.SSLContext, victim: ssl.SSLContext, *, victim_dials: bool
 
 
 def here(hostile: ssl.SSLContext, victim: ssl.SSLContext, *, victim_dials: bool) -> tuple[float, bool]:
-    """Return a node's computing time in seconds, and whether the handshake was completed."""
+    """Return the seconds of computing time for p2pdice, and whether the handshake was completed."""
     ours, theirs = socket.socketpair()
 
     def attack() -> None:

@@ -1,4 +1,4 @@
-"""Measure how commands that read a home slow down as its matches, people, records, transcripts and proofs grow.
+"""Measure how much slower commands become as a home collects matches, people, records, transcripts and proofs.
 
 ``python -m benchmarks.homes --sizes 10 1000 10000``. :mod:`tests.cli.test_growth` counts operations rather than time.
 """
@@ -63,11 +63,11 @@ _OTHERS: Final = 3
 
 
 def fill(home: Home, size: int) -> None:
-    """Fill a home with ``size`` matches of its owner, half of them unfinished, and as many people, records, proofs of
-    misconduct, and transcripts of other matches. The newest transcript is that of a complete match.
+    """Fill a home with ``size`` matches of its owner, half of them unfinished, and with ``size`` people, purse records,
+    proofs of misconduct, and transcripts of other matches. The newest transcript is of a complete match.
 
-    The owner's matches have no table names, so their names have to be distinguished from each other. All signatures are
-    valid, and each person was met in three matches.
+    The owner's matches have no table names, so p2pdice must make their names distinct. All signatures are valid. The
+    owner met each person in three matches.
     """
     for folder in (home.path, home.matches, home.proof(b"", b"").parent):
         folder.mkdir(mode=0o700)
@@ -158,7 +158,7 @@ def main() -> None:
     """Measure and print CPU seconds by size of the home."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 1_000])
-    parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")
+    parser.add_argument("--repeat", type=int, default=3, help="runs for each figure, of which the fastest counts")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         homes = [Home(Path(folder) / str(size)) for size in wanted.sizes]

@@ -2,10 +2,10 @@
 
     python -m benchmarks.join [--repeat 20]
 
-Host, guest and forger are processes on three laptops (network namespaces on one switch), which take root on Linux. Each
-line is so many guests, one after the other, each a new process with a new identity; its start is left out. A forger
-advertises the host's number, and answers at once, where RFC 6762 has everybody else wait for 20 to 120 ms. Then it
-shows a wrong proof, or takes the greeting and says nothing.
+Host, guest and forger are processes on three laptops: network namespaces on one switch, which require root on Linux.
+For each line, ``--repeat`` guests join one after another. Each guest is a new process with a new identity, whose
+start-up is not counted. The forger advertises the host's number. It answers at once, although RFC 6762 requires a delay
+of 20 to 120 ms. Then it shows a wrong proof, or accepts the greeting and stays silent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.network.namespaces import Lan, lan
 
 FORGERS = ("none", "a wrong proof", "silence")
 PAUSE = 1.0
-"""Seconds between two guests: one address may begin five handshakes a second."""
+"""Seconds between two guests, because handshakes from one address have a rate limit."""
 
 
 async def host(home: Path) -> None:
@@ -51,7 +51,7 @@ async def host(home: Path) -> None:
 
 
 async def forge(kind: str, number: int) -> None:
-    from tests.network.code_attackers import FalseHost  # late: a guest's process must not have its libraries
+    from tests.network.code_attackers import FalseHost  # imported here to keep its libraries out of guests
 
     false = FalseHost(ShortCode(number, "able", "able"))
     if kind == "silence":
@@ -67,7 +67,7 @@ async def forge(kind: str, number: int) -> None:
 
 
 async def join(code: str, home: Path) -> float | None:
-    """Return the seconds until a new guest has a seat; None if it gets none."""
+    """Return the seconds until a new guest has a seat; None if it gets no seat."""
     node = await Node.open(home, "guest")
     begun = time.perf_counter()
     try:
@@ -83,7 +83,7 @@ async def join(code: str, home: Path) -> float | None:
 
 @contextmanager
 def on(wire: Lan, laptop: int, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run this module with these arguments on a laptop, to the end of the block at most."""
+    """Run this module with these arguments on a laptop, and kill it at the end of the block."""
     command = [*wire.on(laptop), sys.executable, "-m", "benchmarks.join", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -98,7 +98,7 @@ def heard(process: subprocess.Popen[str]) -> str:
 
 
 def measure(forger: str, times: int) -> list[float | None]:
-    """Let some guests join a table beside a forger."""
+    """Let guests join a table, one after another, while a forger runs; return the results of :func:`join`."""
     with (
         tempfile.TemporaryDirectory(prefix="p2pdice-join-") as folder,
         lan(3) as wire,
@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--role", choices=("host", "guest", "forger"), help=argparse.SUPPRESS)
-    parser.add_argument("--forger", choices=FORGERS, help="only beside this forger")
+    parser.add_argument("--forger", choices=FORGERS, help="measure only with this forger")
     parser.add_argument("--code", default="", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

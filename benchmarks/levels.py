@@ -3,9 +3,9 @@
     python -m benchmarks.levels [--level mind] [--beside odds press cautious] [--presets classic perudo motes]
         [--players 2 3 4 6] [--games 500] [--jobs 1] [--seed 1]
 
-The games in a row are paired: each deal is played once with the bot on each seat, until there are at least as many
-games as requested. Intervals are Wilson's for 99 %. Times are CPU times. The last line shows how many matches per
-second four bots of one level play in one process.
+The games in a row are paired: each deal is played once with the bot on each seat, until at least ``--games`` games are
+played. Intervals are Wilson's for 99 %. Times are CPU times. The last table shows how many matches per second four bots
+of one level play in one process.
 """
 
 from __future__ import annotations

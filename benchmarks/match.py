@@ -1,15 +1,18 @@
-"""Measure how fast whole matches go on loopback: N nodes, each a process of its own, with TLS, store and signatures.
+"""Measure the speed of whole matches on loopback. Each node is a process, with TLS, store and signatures.
 
     python -m benchmarks.match [--players 2 4 6 8 10] [--spectators 0] [--dice 5] [--repeat 3] [--delay 0]
 
-House bots play, so that nothing waits for people; discovery is off. Homes are in memory (tmpfs), then on a disk, in the
-folder for temporary files or the one that ``--disk`` names. "fdatasync" is how long the system took there, beside the
-match, to bring 4 KiB to the disk. CPU is measured in each process from the first to the last step of the match, less
-what the bots think; "host" is that of the host alone. The reference is measured in the same processes right after it:
-what signing a message once and verifying it once at every other node costs with bare ``cryptography``. "ratio" is CPU a
-message, over all nodes, against that. "challenge to turn" is the time from a call to the next round's first turn: cups
-are opened and shaken meanwhile, in five steps one after the other. With ``--delay`` everything that a node is sent
-arrives so many milliseconds later. uvloop is used where p2pdice would use it.
+House bots play, so no time is spent waiting for people. Discovery is off. Homes are first in memory (tmpfs), then on a
+disk: in the folder for temporary files, or in ``--disk``. uvloop is used where p2pdice would use it.
+
+- fdatasync: the time to bring 4 KiB to this disk while the match runs.
+- CPU: the CPU time of all nodes per message, during the match, without the bots' thinking; "host" is the host's share.
+- signing and verifying: the reference, measured in the same processes right after the match. It is the CPU time to sign
+  a message once and to verify it once at every other node, with ``cryptography`` alone.
+- ratio: CPU per message divided by this reference.
+- challenge to turn: the time from a call to the first turn of the next round. In between, five steps of the protocol
+  open the cups and roll the dice.
+- ``--delay``: everything that a node receives arrives this many milliseconds later.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from protocol.node.node import Node
 from protocol.wire.messages import MESSAGE_TAG
 
 MEMORY: Final = Path("/dev/shm")
-"""Where Linux keeps files in memory."""
+"""A folder of Linux whose files are in memory."""
 
 
 def reference() -> tuple[float, float]:
@@ -71,7 +74,7 @@ def delay_arrivals(seconds: float) -> None:
 
 
 async def watch(home: Path, target: str) -> None:
-    """Be one spectator of the match, for as long as this process lives."""
+    """Watch the match as one spectator, until this process is killed."""
     node = await Node.open(home, "spectator", discovery=False, interface="127.0.0.1")
     await node.watch(target)
     print("watches", flush=True)
@@ -80,7 +83,7 @@ async def watch(home: Path, target: str) -> None:
 
 
 def seconds_to_sync(folder: Path) -> float:
-    """Return how long the system takes to bring 4 KiB to the disk there."""
+    """Return the median seconds for bringing 4 KiB to the disk in ``folder``."""
     sync = getattr(os, "fdatasync", os.fsync)
     taken = []
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -96,7 +99,7 @@ def seconds_to_sync(folder: Path) -> float:
 async def play(home: Path, name: str, players: int, dice: int, target: str) -> dict[str, Any]:
     """Run one node of the match and return its costs."""
     node = await Node.open(home, name, discovery=False, interface="127.0.0.1")
-    bot = OddsPlayer(random.Random(name))  # for the bot's choices, not for dice
+    bot = OddsPlayer(random.Random(name))  # the bot's choices; dice come from the protocol
     if target:
         await node.join(target)
     else:
@@ -154,7 +157,7 @@ def waits(results: list[dict[str, Any]]) -> list[float]:
 
 
 def run(players: int, options: argparse.Namespace, place: Path) -> dict[str, float]:
-    """Play one match with homes in a folder of that place, and return its figures."""
+    """Play one match with homes below ``place``, and return its figures."""
     with tempfile.TemporaryDirectory(prefix="p2pdice-bench-", dir=place) as folder:
 
         def start(number: int, target: str, *role: str) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""Measure how liars harm honest players by sending useless messages while keeping no link with their victim.
+"""Measure the harm that liars do by sending useless messages through other players, without a link to the victim.
 
     python -m benchmarks.relays [--repeat 3]
 
@@ -46,7 +46,7 @@ def repeatedly(seats: int, liars: int, attack: Attack, times: int) -> list[Outco
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--liars", type=int, help="only tables with so many")
+    parser.add_argument("--liars", type=int, help="measure only tables with this number of liars")
     options = parser.parse_args()
     print("| " + " | ".join(COLUMNS) + " |")
     print("| ---: | ---: | --- | --- |" + " ---: |" * (len(COLUMNS) - 4))

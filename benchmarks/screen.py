@@ -54,7 +54,7 @@ FRAME_LIMIT = 25.0
 KEY_LIMIT = 0.050
 """The most seconds from a key press to its display."""
 FRAMES = {(80, 24): 3.0, (120, 40): 5.0, (200, 50): 8.0}
-"""By columns and rows of a terminal: the most milliseconds for a frame in the middle of a match."""
+"""The most milliseconds for a frame in the middle of a match, by columns and rows of the terminal."""
 
 
 class Person:
@@ -98,7 +98,7 @@ class Person:
         return (process.num_ctx_switches().voluntary - before) / seconds
 
     def until(self, condition: Callable[[bytes], object], since: int = 0) -> float:
-        """Read until the output after ``since`` meets a condition, with cursor movements as blanks; return the time."""
+        """Read until the output after ``since`` meets a condition; return the time. Cursor movements become blanks."""
         deadline = time.perf_counter() + 60
         while not condition(re.sub(rb"\x1b\[[0-9]*C", b" ", self.shown[since:])):
             ready, _, _ = select.select([self._fd], [], [], max(deadline - time.perf_counter(), 0))

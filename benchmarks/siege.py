@@ -1,12 +1,12 @@
-"""Measure the cost of a match besieged by floods and slow peers, compared with an undisturbed match.
+"""Measure the cost to a player under attack by floods and slow peers, compared with an undisturbed match.
 
     python -m benchmarks.siege [--repeat 3] [--only WORD]
 
-Each line is one match between processes on loopback, which must end fairly with the same transcript everywhere. The
-attackers are separate processes and continue until the end. "This machine" and "another machine" are where the besieged
-node believes the attackers to be: peers on this machine have no rate limit. On another machine, a flooding player sends
-at half the permitted rate, because a flood above the limit would also hold back that player's own messages. Figures are
-for the besieged process: peaks of memory and descriptors, and medians otherwise.
+Each line is a match between processes on loopback, which must end fairly with the same transcript everywhere. The
+attackers are separate processes and continue until the end. Lines with "this machine" or "another machine" differ in
+where the attackers seem to be: peers on this machine have no rate limit. On another machine, a flooding player sends at
+half the permitted rate, because a flood above the limit would also delay that player's own messages. Figures are for
+the process under attack: peaks of memory and descriptors, and medians otherwise.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ COLUMNS = (
     "without",
 )
 RATES = (0.0, 20.0)
-"""Packets per second: 0 for as many as possible, and a trickle that is lost in the load of the network."""
+"""Packets per second: as many as possible (0), and a rate that normal traffic hides."""
 NODES = 3
 
 
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--only", choices=FORGERIES)
-    parser.add_argument("--rate", type=float, help="packets a second; 0: as many as go")
+    parser.add_argument("--rate", type=float, help="packets per second, 0 for as many as possible")
     options = parser.parse_args()
     print("| " + " | ".join(COLUMNS) + " |")
     print("| --- |" + " ---: |" * (len(COLUMNS) - 1))

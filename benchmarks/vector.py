@@ -1,4 +1,4 @@
-"""Measure how many random matches per second are played side by side, and one by one with the engine.
+"""Measure how many random matches per second are played: side by side in arrays, and one by one by the engine.
 
 python -m benchmarks.vector [--players 4] [--rules classic] [--matches 100000]
 """
@@ -11,10 +11,8 @@ from random import Random
 
 import numpy as np
 
-from p2pdice.engine import apply, legal_moves, new_match
-from p2pdice.moves import Hands, Play, Rolled
+from benchmarks.engine import play_match
 from p2pdice.rulesets import PRESETS, Ruleset
-from p2pdice.state import Expect
 from p2pdice.vector import SUPPORTED, Matches
 
 TOGETHER = 10_000
@@ -40,15 +38,7 @@ def one_by_one(ruleset: Ruleset, players: int, count: int) -> float:
     rng = Random(1)
     begun = time.process_time()
     for _ in range(count):
-        state = new_match(ruleset, players)
-        while state.awaits is not Expect.OVER:
-            if state.awaits is Expect.ROLLED:
-                hands = tuple(tuple(sorted(rng.choices(range(1, 7), k=dice))) for dice in state.dice)
-                state, _ = apply(state, Rolled())
-            elif state.awaits is Expect.HANDS:
-                state, _ = apply(state, Hands(hands))
-            else:
-                state, _ = apply(state, Play(state.turn, rng.choice(legal_moves(state))))
+        play_match(ruleset, players, rng)
     return count / (time.process_time() - begun)
 
 

@@ -2,12 +2,12 @@
 
     python -m benchmarks.verify [FILE…] [--players 4 10] [--repeat 15]
 
-Without files matches are played in memory first. "share" is signatures a second of
-:func:`protocol.consensus.verifier.verify` as a share of what bare libsodium (``nacl``) and bare OpenSSL
-(``cryptography``) check in the same run, over the very same signatures: those of the messages, and those of witnesses
-that LOCKs carry. The verifier uses libsodium. "cores" compares it with threads, as ``p2pdice verify`` runs it, with one
-thread: by the clock and in CPU. All are medians, taken in turn. Python's garbage collector is told to leave alone what
-was there before.
+Without files, matches are first played in memory. A "share" is the number of signatures per second that
+:func:`protocol.consensus.verifier.verify` checks, divided by the number that libsodium (``nacl``) or OpenSSL
+(``cryptography``) alone checks in the same run. All check the same signatures: on messages, and on witnesses inside
+LOCKs. The verifier uses libsodium. The last columns compare threads on all cores, as in ``p2pdice verify``, with one
+thread: by the clock, and in CPU time. Figures are medians of alternating measurements. Garbage collection skips objects
+that existed before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from protocol.crypto.keys import PublicKey
 from tests.simulation.world import played
 
 Check = tuple[bytes, bytes, bytes]
-"""A key, a signature, and what was signed."""
+"""A public key, a signature, and the signed bytes."""
 
 
 class Cost(NamedTuple):
@@ -40,14 +40,14 @@ class Cost(NamedTuple):
 
 
 def cost(work: Callable[[], object]) -> Cost:
-    """Return the seconds that some work takes."""
+    """Return the CPU and elapsed seconds of ``work``."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return Cost(time.process_time() - cpu, time.perf_counter() - wall)
 
 
 def checked(data: bytes) -> list[Check]:
-    """Return what the verifier checks of a transcript."""
+    """Return all signatures that the verifier checks in a transcript."""
     checks: list[Check] = []
 
     def note(key: PublicKey, signature: bytes, message: bytes) -> bool:
@@ -60,7 +60,7 @@ def checked(data: bytes) -> list[Check]:
 
 
 def measured(data: bytes, repeat: int) -> str:
-    """Return a line of the table."""
+    """Measure one transcript; return the cells of its row in the table."""
     checks = checked(data)
     opened = [(Ed25519PublicKey.from_public_bytes(raw), signature, message) for raw, signature, message in checks]
     joined = [(signature + message, raw) for raw, signature, message in checks]

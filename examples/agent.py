@@ -30,7 +30,7 @@ class Network:
 
     @classmethod
     def copy_of(cls, policy: Any) -> "Network":
-        """Return the weights of an MlpPolicy of Stable-Baselines3, with tanh as PPO has it by default."""
+        """Return a copy of a Stable-Baselines3 MlpPolicy with tanh, the default of PPO."""
         if policy.activation_fn.__name__ != "Tanh":
             raise ValueError(f"{policy.activation_fn.__name__} is not supported")
         weights = {name: np.array(each) for name, each in policy.state_dict().items()}
@@ -61,7 +61,7 @@ class Network:
 
 @cache
 def trained() -> Network:
-    """Return the network in :data:`FILE`; an arena makes a new player for each game, but reads the file once."""
+    """Return the network in :data:`FILE`. It is read once, although an arena makes a new player for each game."""
     return Network.load(FILE)
 
 

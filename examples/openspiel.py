@@ -1,9 +1,9 @@
-"""Liar's Dice as a game of OpenSpiel, whose algorithms take it: counterfactual regret minimization and others.
+"""Liar's Dice as a game for OpenSpiel's algorithms, such as counterfactual regret minimization.
 
     pip install '.[vector]' open_spiel
     python examples/openspiel.py --dice 1 --iterations 400
 
-It runs external-sampling MCCFR (Lanctot et al. 2009), and prints what a best response wins.
+It runs external-sampling MCCFR (Lanctot et al. 2009), and prints how often a best response wins.
 """
 
 import argparse
@@ -40,11 +40,11 @@ TYPE = pyspiel.GameType(
 
 
 def hands(dice: int) -> list[Hand]:
-    """Return all hands with so many dice. A chance outcome is an index of this list."""
+    """Return all hands of this many dice. A chance outcome is an index into this list."""
     return list(combinations_with_replacement(FACES, dice))
 
 
-class Match(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel's types need not be there
+class Match(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel may not be installed
     """A whole match. Its actions are those of :class:`p2pdice.observations.Layout`."""
 
     def __init__(self, ruleset: Ruleset, players: int = 2) -> None:
@@ -75,7 +75,7 @@ class MatchState(pyspiel.State):  # type: ignore[misc]
         self.most = game.layout.actions
         self.state = new_match(game.ruleset, game.players)
         self.hands: tuple[Hand, ...] = ()
-        """Those dealt in this round so far, by seat."""
+        """The hands dealt so far in this round, by seat."""
         self.public = ""
 
     def current_player(self) -> int:
@@ -125,7 +125,7 @@ class MatchState(pyspiel.State):  # type: ignore[misc]
 
 
 class Knowledge:
-    """What a player knows: the own hand, and all bids, calls and showdowns so far."""
+    """A player's knowledge: the player's hand, and all bids, calls and showdowns so far."""
 
     tensor, dict = None, None
 

@@ -3,7 +3,7 @@
     pip install '.[rl]' sb3-contrib
     python examples/ppo.py --dice 2 --steps 60000
 
-It writes the weights of the agent in agent.py, and prints what an opponent who knows the agent's policy could win.
+It saves the weights for agent.py, and prints how often an opponent who knows the agent's policy could win.
 docs/training.md explains the steps.
 """
 
@@ -27,7 +27,7 @@ from p2pdice.views import View
 
 
 class Seat(gymnasium.Env[Any, Any]):
-    """One seat of a match, chosen at random. An earlier self of the agent sits in the others."""
+    """One random seat of a match. An earlier version of the agent plays all other seats."""
 
     def __init__(self, rules: Ruleset, players: int = 2, seed: int = 1) -> None:
         self.match = LiarsDice(rules, players)
@@ -35,7 +35,7 @@ class Seat(gymnasium.Env[Any, Any]):
         self.action_space = self.match.action_space("player_0")
         self.rng = random.Random(seed)
         self.selves: list[Network] = []
-        """The earlier selves, at least one."""
+        """Earlier versions of the agent. At least one is needed."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self.match.reset(seed=seed)
@@ -62,7 +62,7 @@ class Seat(gymnasium.Env[Any, Any]):
 
 
 def exploitability(network: Network, rules: Ruleset) -> float:
-    """Return the share of first rounds that the network loses to its best response, if each opens every second one."""
+    """Return how much more than half of the first rounds a best response wins, if both players open equally often."""
     start, _ = apply(new_match(rules, 2), Rolled())
     observer = Observer(rules, 2)
 

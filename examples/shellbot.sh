@@ -1,6 +1,6 @@
 #!/bin/sh
-# A bot in shell: it calls what claims more than a third of all dice, else takes the first move that is offered.
-# Needs sh and any awk. (One awk for each turn: some of them read ahead, and would never see the end of a message.)
+# A bot in shell: it calls a bid for more than a third of all dice, otherwise it makes the first legal move.
+# Needs sh and any awk. (Each turn starts a new awk: some awks read ahead, and would wait for more input.)
 
 while IFS= read -r message; do
     case $message in
@@ -15,7 +15,7 @@ while IFS= read -r message; do
             match($0, /"dice":\[[0-9,]+/)
             cups = split(substr($0, RSTART + 8, RLENGTH - 8), cup, ",")
             for (seat = 1; seat <= cups; seat++) dice += cup[seat]
-            sub(/.*"legal":\[/, "")         # the last one: the view has a list of its own
+            sub(/.*"legal":\[/, "")         # the last list: the view contains another one
             sub(/].*/, "")
             gsub(/"/, "")
             moves = split($0, legal, ",")
