@@ -158,7 +158,7 @@ def main() -> None:
     """Measure and print CPU seconds by size of the home."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 1_000])
-    parser.add_argument("--repeat", type=int, default=3, help="runs for each figure, of which the fastest counts")
+    parser.add_argument("--repeat", type=int, default=3, help="runs for each figure; the fastest counts")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         homes = [Home(Path(folder) / str(size)) for size in wanted.sizes]
