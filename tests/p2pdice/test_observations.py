@@ -1,4 +1,4 @@
-"""What a program that learns sees is all that its player may know, and the same from the engine and side by side."""
+"""Observations show what a player may know, and are the same for the engine and for matches side by side."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdice.engine import apply, new_match
 from p2pdice.errors import RulesetError, UnexpectedInput
 from p2pdice.events import Event
-from p2pdice.moves import LIAR, SIDES, Bid, Hand, Hands, Input, Move, Play, Rolled
+from p2pdice.moves import LIAR, SIDES, Bid, Input, Move
 from p2pdice.observations import ObservedMatches, Observer
 from p2pdice.players import LEVELS, Player
 from p2pdice.players.contest import contest
@@ -21,34 +20,24 @@ from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect
 from p2pdice.vector import SUPPORTED, decode, encode
 from p2pdice.views import View
-from tests.p2pdice.test_vector import OPTIONS, with_options
+from tests.p2pdice.test_vector import OPTIONS, Engine, play_both, with_options
 from tests.tiers import thoroughly
 
 LEARNABLE = [name for name, ruleset in PRESETS.items() if not ruleset.motes]
 
 
-class Watched:
+class Watched(Engine):
     """A match of the engine with its observer."""
 
     def __init__(self, ruleset: Ruleset, players: int, first: int = 0) -> None:
-        self.state = new_match(ruleset, players, first)
+        super().__init__(ruleset, players, first)
         self.observer = Observer(ruleset, players)
-        self.hands: tuple[Hand, ...] = ()
 
-    def take(self, item: Input) -> None:
-        self.state, events = apply(self.state, item)
+    def take(self, item: Input) -> tuple[Event, ...]:
+        events = super().take(item)
         for event in events:
             self.observer.happened(event)
-
-    def deal(self, hands: tuple[Hand, ...]) -> None:
-        self.hands = hands
-        self.take(Rolled())
-
-    def play(self, *moves: Move) -> None:
-        for move in moves:
-            self.take(Play(self.state.turn, move))
-        if self.state.awaits is Expect.HANDS:
-            self.take(Hands(self.hands))
+        return events
 
     @property
     def view(self) -> View:
@@ -59,14 +48,13 @@ class Watched:
 
 
 def random_match(ruleset: Ruleset, players: int, seed: int, first: int = 0, shift: int = 0) -> list[dict[str, Any]]:
-    """Return all observations of a random match; ``shift`` moves everybody on by some seats."""
+    """Return all observations of a random match; ``shift`` moves every player by this many seats."""
     rng = Random(seed)
     match, seen = Watched(ruleset, players, (first + shift) % players), []
     while match.state.awaits is not Expect.OVER:
         if match.state.awaits is Expect.ROLLED:
-            faces = [tuple(rng.choices(range(1, 7), k=99)) for _ in range(players)]
-            dice = match.state.dice
-            match.deal(tuple(tuple(sorted(faces[seat - shift][: dice[seat]])) for seat in range(players)))
+            faces = [rng.choices(range(1, 7), k=99) for _ in range(players)]
+            match.deal([faces[seat - shift] for seat in range(players)])
         else:
             seen.append(match.seen())
             allowed = seen[-1]["action_mask"].nonzero()[0].tolist()
@@ -78,49 +66,37 @@ def same(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return all(np.array_equal(ours[part], theirs[part]) for part in ("observation", "action_mask"))
 
 
-def side_by_side(ruleset: Ruleset, players: int, count: int, seed: int) -> int:
-    """Play random matches in both ways and compare what is seen; return the number of observations."""
+def compare(ruleset: Ruleset, players: int, count: int, seed: int) -> int:
+    """Play random matches on both, and compare all observations; return their number."""
     rng = np.random.default_rng(seed)
     first = rng.integers(0, players, count).astype(np.int16)
-    matches, beside = (
-        ObservedMatches(ruleset, players, count, first),
-        [Watched(ruleset, players, int(s)) for s in first],
-    )
+    watched = [Watched(ruleset, players, int(seat)) for seat in first]
     compared = 0
-    while not matches.is_over.all():
-        faces = matches.roll(rng)
-        for cups, match in zip(faces, np.flatnonzero(matches.awaits_dice), strict=True):
-            dice = beside[match].state.dice
-            beside[match].deal(
-                tuple(tuple(sorted(map(int, cup[:number]))) for cup, number in zip(cups, dice, strict=True))
-            )
-        matches.deal(faces)
-        seen, waiting, moves = matches.observe(), np.flatnonzero(matches.awaits_move), matches.random_moves(rng)
-        for row, match in enumerate(waiting):
-            assert same({part: values[row] for part, values in seen.items()}, beside[match].seen())
-            beside[match].play(decode(int(moves[match])))
+    for matches, engines in play_both(ObservedMatches(ruleset, players, count, first), watched, rng):
+        seen = matches.observe()
+        for row, match in enumerate(np.flatnonzero(matches.awaits_move)):
+            assert same({part: values[row] for part, values in seen.items()}, engines[match].seen())
             compared += 1
-        matches.play(moves)
-        kept = rng.permutation(np.flatnonzero(~matches.is_over))
-        matches, beside = matches.take(kept), [beside[match] for match in kept]
     return compared
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
 @pytest.mark.parametrize("players", [2, *thoroughly([5])])
-def test_both_ways_to_play_show_the_same(name: str, players: int) -> None:
-    assert side_by_side(PRESETS[name], players, 6, seed=players) > 100
+def test_engine_and_arrays_give_equal_observations(name: str, players: int) -> None:
+    assert compare(PRESETS[name], players, 6, seed=players) > 100
 
 
 @given(OPTIONS, st.integers(2, 4), st.integers(0, 2**32))
-def test_both_ways_to_play_show_the_same_under_any_rules(options: dict[str, str], players: int, seed: int) -> None:
+def test_engine_and_arrays_give_equal_observations_under_any_rules(
+    options: dict[str, str], players: int, seed: int
+) -> None:
     if (ruleset := with_options(options)) is not None:
-        side_by_side(ruleset, players, 2, seed)
+        compare(ruleset, players, 2, seed)
 
 
 @pytest.mark.parametrize("name", LEARNABLE)
 @given(seed=st.integers(0, 2**32), shift=st.integers(1, 2))
-def test_only_the_order_of_seats_matters(name: str, seed: int, shift: int) -> None:
+def test_observations_do_not_depend_on_the_number_of_a_seat(name: str, seed: int, shift: int) -> None:
     ruleset = PRESETS[name].with_options({"dice": "2"})
     for ours, theirs in zip(random_match(ruleset, 3, seed), random_match(ruleset, 3, seed, shift=shift), strict=True):
         assert same(ours, theirs)
@@ -128,13 +104,13 @@ def test_only_the_order_of_seats_matters(name: str, seed: int, shift: int) -> No
 
 @pytest.mark.parametrize("name", LEARNABLE)
 @given(seed=st.integers(0, 2**32))
-def test_the_mask_has_the_listed_moves_and_all_numbers_are_shares(name: str, seed: int) -> None:
+def test_masks_are_not_empty_and_all_numbers_are_from_0_to_1(name: str, seed: int) -> None:
     for seen in random_match(PRESETS[name].with_options({"dice": "1"}), 3, seed):
         assert seen["action_mask"].any()
         assert 0 <= seen["observation"].min() <= seen["observation"].max() <= 1
 
 
-def test_the_bids_of_the_round_can_be_read_back() -> None:
+def test_observations_contain_all_bids_of_the_round() -> None:
     match = Watched(PRESETS["plain"], 3, first=1)
     match.deal(((1, 2, 3, 4, 5),) * 3)
     made = [(1, Bid(2, 3)), (2, Bid(1, 5)), (0, Bid(3, 3)), (1, Bid(3, 6))]
@@ -145,13 +121,13 @@ def test_the_bids_of_the_round_can_be_read_back() -> None:
     assert read == set(made)
 
 
-def test_a_showdown_is_remembered() -> None:
+def test_observations_contain_the_last_showdown_and_habits() -> None:
     match = Watched(PRESETS["classic"], 2)
     match.deal(((2, 2, 3, 4, 4), (1, 1, 4, 6, 6)))
     at, nothing = match.observer.layout, match.seen()["observation"]
     assert not nothing[at.verdict : at.dice].any()
     assert not nothing[at.habits : at.bids].any()
-    match.play(Bid(2, 4), Bid(8, 4), LIAR)  # five fours are there, so seat 1 loses a die
+    match.play(Bid(2, 4), Bid(8, 4), LIAR)  # five dice count as fours, so seat 1 loses a die
     match.deal(((1, 1, 1, 1, 1), (1, 1, 1, 1)))
     seen = match.seen()["observation"]
     assert match.state.turn == 1
@@ -163,7 +139,7 @@ def test_a_showdown_is_remembered() -> None:
     assert (seen[at.shown : at.bids] * 5).round().tolist() == [2, 0, 0, 1, 0, 2, 0, 2, 1, 2, 0, 0]
 
 
-def test_sides_are_seen() -> None:
+def test_observations_contain_sides() -> None:
     match = Watched(PRESETS["joker"], 4)
     match.deal(((1, 2, 3, 4, 5),) * 4)
     match.play(Bid(2, 3), LIAR, SIDES[0])
@@ -177,7 +153,7 @@ def test_sides_are_seen() -> None:
     assert [decode(int(number)) for number in seen["action_mask"].nonzero()[0]] == list(SIDES)
 
 
-def test_who_joins_late_sees_the_round_but_no_earlier_showdown() -> None:
+def test_a_late_observer_knows_the_round_but_no_earlier_showdown() -> None:
     match = Watched(PRESETS["classic"], 2)
     match.deal(((2, 2, 3, 4, 4), (1, 1, 4, 6, 6)))
     match.play(Bid(9, 4), LIAR)
@@ -189,7 +165,7 @@ def test_who_joins_late_sees_the_round_but_no_earlier_showdown() -> None:
     assert np.array_equal(late["observation"], expected)
 
 
-def test_bids_above_all_numbers_are_seen_as_the_highest() -> None:
+def test_a_bid_above_the_encoded_quantities_is_observed_as_the_highest() -> None:
     match = Watched(PRESETS["classic"], 2)
     match.deal(((1,) * 5,) * 2)
     match.play(Bid(999, 6))
@@ -199,7 +175,7 @@ def test_bids_above_all_numbers_are_seen_as_the_highest() -> None:
 
 
 class Chance(Player):
-    """Takes any action that its mask allows, as an agent that has learnt nothing."""
+    """An untrained agent: it draws any action that the mask allows."""
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng
@@ -216,7 +192,7 @@ class Chance(Player):
 
 
 @pytest.mark.parametrize("name", LEARNABLE)
-def test_an_agent_becomes_a_player(name: str) -> None:
+def test_an_agent_can_play_as_a_bot(name: str) -> None:
     for seed in range(3):
         over = contest(
             PRESETS[name], [Chance(Random(seed)), *(LEVELS["odds"](Random(n)) for n in (1, 2))], Random(seed)
@@ -224,7 +200,7 @@ def test_an_agent_becomes_a_player(name: str) -> None:
         assert over.winners
 
 
-def test_other_rules_and_numbers_are_refused() -> None:
+def test_unsupported_rules_players_and_actions_are_refused() -> None:
     with pytest.raises(RulesetError, match="motes"):
         Observer(PRESETS["motes"], 3)
     with pytest.raises(UnexpectedInput, match="11 players"):

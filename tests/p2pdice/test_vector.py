@@ -1,8 +1,9 @@
-"""Matches side by side are the engine's matches: the same dice and moves lead to the same states."""
+"""Matches side by side agree with the engine: the same dice and moves lead to the same states."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -11,34 +12,44 @@ from hypothesis import strategies as st
 
 from p2pdice.engine import apply, legal_moves, new_match
 from p2pdice.errors import IllegalMove, RulesError, RulesetError, UnexpectedInput
-from p2pdice.moves import LIAR, PASS, Bid, Hand, Hands, Play, Rolled
+from p2pdice.events import Event
+from p2pdice.moves import LIAR, PASS, Bid, Hand, Hands, Input, Move, Play, Rolled
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.state import Expect, State
-from p2pdice.vector import SUPPORTED, Faces, Matches, decode, encode
+from p2pdice.vector import SUPPORTED, Matches, decode, encode
 from tests.p2pdice.scripted import rules
 from tests.tiers import thoroughly
 
+M = TypeVar("M", bound=Matches)
+E = TypeVar("E", bound="Engine")
 
-@dataclass
+
 class Engine:
-    """One match of the engine beside those that are played side by side."""
+    """One match played by the engine."""
 
-    state: State
-    hands: tuple[Hand, ...] = ()
+    def __init__(self, ruleset: Ruleset, players: int, first: int = 0) -> None:
+        self.state = new_match(ruleset, players, first)
+        self.hands: tuple[Hand, ...] = ()
 
-    def deal(self, faces: Faces) -> None:
-        dice = self.state.dice
-        self.hands = tuple(tuple(sorted(map(int, cup[:count]))) for cup, count in zip(faces, dice, strict=True))
-        self.state, _ = apply(self.state, Rolled())
+    def take(self, item: Input) -> tuple[Event, ...]:
+        self.state, events = apply(self.state, item)
+        return events
 
-    def play(self, number: int) -> None:
-        self.state, _ = apply(self.state, Play(self.state.turn, decode(number)))
+    def deal(self, hands: Sequence[Sequence[int]]) -> None:
+        """Start a round; a cup with fewer dice than faces takes the first of them."""
+        cups = zip(hands, self.state.dice, strict=True)
+        self.hands = tuple(tuple(sorted(map(int, faces[:number]))) for faces, number in cups)
+        self.take(Rolled())
+
+    def play(self, *moves: Move) -> None:
+        for move in moves:
+            self.take(Play(self.state.turn, move))
         if self.state.awaits is Expect.HANDS:
-            self.state, _ = apply(self.state, Hands(self.hands))
+            self.take(Hands(self.hands))
 
 
 def listed(matches: Matches, match: int) -> set[int]:
-    """Return the moves of a match that are listed, from the bounds of its bids."""
+    """Return the numbers of the listed moves of a match, from the bounds of its bids."""
     lowest, highest = matches.bids()
     dice = int(matches.dice[match].sum())
     bids = {
@@ -50,7 +61,7 @@ def listed(matches: Matches, match: int) -> set[int]:
     return bids | calls
 
 
-def agree(matches: Matches, match: int, state: State) -> None:
+def assert_equal(matches: Matches, match: int, state: State) -> None:
     assert tuple(matches.dice[match]) == state.dice
     assert matches.is_over[match] == (state.awaits is Expect.OVER)
     if matches.is_over[match]:
@@ -67,33 +78,40 @@ def agree(matches: Matches, match: int, state: State) -> None:
         assert matches.turn[match] == state.turn
 
 
-def play_beside(ruleset: Ruleset, players: int, count: int, seed: int) -> None:
-    """Play random matches on both, and compare them after each step."""
-    rng = np.random.default_rng(seed)
-    first = rng.integers(0, players, count).astype(np.int16)
-    matches = Matches(ruleset, players, count, first)
-    engines = [Engine(new_match(ruleset, players, int(seat))) for seat in first]
+def play_both(matches: M, engines: list[E], rng: np.random.Generator) -> Iterator[tuple[M, list[E]]]:
+    """Play the same random matches on both, and yield them before each move; compare them after it.
+
+    Half of the time, matches that are over are dropped after a move, and the others change places.
+    """
     while not matches.is_over.all():
         faces = matches.roll(rng)
         for cups, match in zip(faces, np.flatnonzero(matches.awaits_dice), strict=True):
             engines[match].deal(cups)
         matches.deal(faces)
+        yield matches, engines
         waiting, moves = np.flatnonzero(matches.awaits_move), matches.random_moves(rng)
         for match in waiting:
-            # What is listed although it takes more dice than there are is the lowest bid where no call is possible.
-            menu = {encode(move) for move in legal_moves(engines[match].state)}
-            own = listed(matches, int(match))
-            assert own <= menu
-            assert all(decode(move).quantity > matches.dice[match].sum() for move in menu - own)  # type: ignore[union-attr]
-            engines[match].play(int(moves[match]))
+            engines[match].play(decode(int(moves[match])))
         matches.play(moves)
         for match in waiting:
-            agree(matches, int(match), engines[match].state)
+            assert_equal(matches, int(match), engines[match].state)
+        if rng.random() < 0.5:
+            kept = rng.permutation(np.flatnonzero(~matches.is_over))
+            matches, engines = matches.take(kept), [engines[match] for match in kept]
+
+
+def play_beside(ruleset: Ruleset, players: int, count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, players, count).astype(np.int16)
+    engines = [Engine(ruleset, players, int(seat)) for seat in first]
+    for matches, played in play_both(Matches(ruleset, players, count, first), engines, rng):
+        for match in np.flatnonzero(matches.awaits_move):
+            assert listed(matches, int(match)) == {encode(move) for move in legal_moves(played[match].state)}
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
 @pytest.mark.parametrize("players", [2, 4, *thoroughly([10])])
-def test_random_matches_are_those_of_the_engine(name: str, players: int) -> None:
+def test_random_matches_agree_with_the_engine(name: str, players: int) -> None:
     play_beside(PRESETS[name], players, 24 // players, seed=players)
 
 
@@ -108,7 +126,7 @@ OPTIONS = st.fixed_dictionaries(
         "wild": st.sampled_from(["ones", "never", "unless-opened"]),
     }
 )
-"""Options of rules that are supported, unless they exclude each other."""
+"""Options of supported rules. Some of these options exclude each other."""
 
 
 def with_options(options: dict[str, str]) -> Ruleset | None:
@@ -120,7 +138,9 @@ def with_options(options: dict[str, str]) -> Ruleset | None:
 
 
 @given(OPTIONS, st.integers(2, 5), st.integers(0, 2**32))
-def test_any_rules_that_are_supported_are_those_of_the_engine(options: dict[str, str], players: int, seed: int) -> None:
+def test_matches_with_any_supported_rules_agree_with_the_engine(
+    options: dict[str, str], players: int, seed: int
+) -> None:
     if (ruleset := with_options(options)) is not None:
         play_beside(ruleset, players, 3, seed)
 
@@ -131,7 +151,7 @@ def test_other_rules_are_refused(name: str) -> None:
         Matches(PRESETS[name], 4, 1)
 
 
-def test_the_presets_that_are_played_side_by_side() -> None:
+def test_the_supported_presets() -> None:
     assert SUPPORTED == ("classic", "spot-on", "wildcard", "perudo")
 
 
@@ -154,7 +174,7 @@ def test_a_move_that_the_engine_refuses_is_refused_and_changes_nothing(number: i
             matches.take(np.array([0])).play(np.array([number], np.int16))
 
 
-def test_faces_that_no_die_has_are_refused() -> None:
+def test_malformed_faces_are_refused() -> None:
     matches = Matches(rules("classic"), 2, 1)
     for faces in (np.zeros((1, 2, 5), np.int8), np.full((1, 2, 5), 7, np.int8), np.ones((1, 2, 4), np.int8)):
         with pytest.raises(UnexpectedInput):
@@ -162,7 +182,7 @@ def test_faces_that_no_die_has_are_refused() -> None:
     assert matches.awaits_dice.all()
 
 
-def test_taking_some_matches_leaves_the_others_alone() -> None:
+def test_take_returns_independent_copies() -> None:
     rng = np.random.default_rng(3)
     matches = Matches(PRESETS["classic"], 3, 6)
     matches.deal(matches.roll(rng))
@@ -174,7 +194,7 @@ def test_taking_some_matches_leaves_the_others_alone() -> None:
     assert np.array_equal(taken.hands, hands[[4, 1]])
 
 
-def test_moves_are_numbers_and_back() -> None:
+def test_decode_reverses_encode() -> None:
     assert [decode(encode(move)) for move in (LIAR, Bid(1, 1), Bid(999, 6))] == [LIAR, Bid(1, 1), Bid(999, 6)]
     with pytest.raises(UnexpectedInput):
         encode(PASS)
