@@ -1,10 +1,10 @@
-"""Made-up ways to count."""
+"""Countings that no ruleset has."""
 
 from p2pdice.counting import Counting
 
 
 class Against(Counting):
-    """Each one takes a die away from every other face."""
+    """A one counts -1 for every face except ones."""
 
     name = "against"
     rule = "Ones count against every other face: each takes a die away."

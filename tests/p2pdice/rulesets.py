@@ -11,7 +11,7 @@ def _values(option: Option) -> st.SearchStrategy[str | int]:
 
 @st.composite
 def rulesets(draw: st.DrawFn) -> Ruleset:
-    """Any ruleset that is not refused; what the options forbid each other is never drawn, rather than filtered."""
+    """Draw any valid ruleset. Options that exclude each other are adjusted, so that no example is filtered out."""
     drawn: dict[str, str | int] = {name: draw(_values(option)) for name, option in OPTIONS.items()}
     if drawn["motes"] == "yes":
         needed: dict[str, str | int] = {

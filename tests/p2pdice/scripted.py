@@ -1,4 +1,4 @@
-"""Matches written down: moves as texts, hands as digits, so that a test reads like the account of a round."""
+"""Helpers for writing matches as text: moves as words, and hands as digits."""
 
 from collections.abc import Iterator
 from random import Random
@@ -12,12 +12,12 @@ from p2pdice.state import Buried, Expect, State
 
 
 def rules(preset: str = "classic", **options: str) -> Ruleset:
-    """A preset with changes; ``raise_="either"`` and ``ones_bid="free"`` stand for the options of like name."""
+    """Return a preset with changed options: ``raise_`` stands for the option raise, ``ones_bid`` for ones-bid."""
     return PRESETS[preset].with_options({name.strip("_").replace("_", "-"): text for name, text in options.items()})
 
 
 def rolled(ruleset: Ruleset, dice: tuple[int, ...], first: int = 0, **changes: object) -> State:
-    """The state after a roll, with these dice in the cups; with motes, the first ones of those dealt."""
+    """Return the state after a roll, with this many dice in each cup. With motes, a cup keeps its first dice."""
     state = dealt(ruleset, len(dice), first=first)
     if state.motes is not None:
         cups = tuple(cup[:n] for cup, n in zip(state.motes.cups, dice, strict=True))
@@ -26,7 +26,7 @@ def rolled(ruleset: Ruleset, dice: tuple[int, ...], first: int = 0, **changes: o
 
 
 def play(state: State, *texts: str) -> State:
-    """Let whoever is on turn make each move; ``evict 2`` and ``concede 2`` are for the seat named."""
+    """Let the player on turn make each move. ``evict 2`` and ``concede 2`` apply to the named seat."""
     for text in texts:
         word, _, seat = text.partition(" ")
         if word == "evict":
@@ -39,18 +39,18 @@ def play(state: State, *texts: str) -> State:
 
 
 def show(state: State, *hands: str) -> tuple[State, tuple[Event, ...]]:
-    """Open the cups: ``"135"``, ``""`` for no dice, ``"?"`` for a cup that stays shut."""
+    """Open the cups. A hand is its digits (``"135"``), ``""`` without dice, or ``"?"`` if the cup is never opened."""
     return apply(state, Hands(tuple(None if hand == "?" else tuple(map(int, hand)) for hand in hands)))
 
 
 def settle(state: State, *hands: str) -> State:
-    """Open the cups and roll again, if the match goes on."""
+    """Open the cups, and roll again unless the match is over."""
     state, _ = show(state, *hands)
     return state if state.awaits is Expect.OVER else apply(state, Rolled())[0]
 
 
 def before_play(state: State, rng: Random) -> Input:
-    """What the table does without cups, at random: pledges, a public die, or stakes, some never opened."""
+    """Return the input that is awaited before a roll: random pledges, a public die, or stakes, some never opened."""
     if state.awaits is Expect.PLEDGES:
         return Pledges(tuple(rng.choices(("redeemed", "cursed"), k=state.players)))
     if state.awaits is Expect.ROLL:
@@ -64,7 +64,7 @@ def before_play(state: State, rng: Random) -> Input:
 
 
 def dealt(ruleset: Ruleset, players: int, *, first: int = 0, prize: int = 6) -> State:
-    """The state in which the first roll is due, with pledges, stakes of nothing, and a prize (6: dark) behind it."""
+    """Return the state before the first roll, after pledges, stakes of 0, and the roll of the prize (6: dark)."""
     state = new_match(ruleset, players, first)
     if state.awaits is Expect.PLEDGES:
         state, _ = apply(state, Pledges(("redeemed", "cursed") * (players // 2) + ("redeemed",) * (players % 2)))
@@ -79,7 +79,10 @@ def die(text: str) -> Die:
 
 
 def table(players: int, *buried: str, first: int = 0, prize: int = 6, ruleset: Ruleset | None = None) -> State:
-    """Motes at the first deal, with dice in the graveyard: ``"light@0"`` by its own seat, ``"light@0 1"`` by seat 1."""
+    """Return a match with motes before its first roll, with some dice in the graveyard.
+
+    :param buried: ``"light@0"`` for a die sent there by its own seat, ``"light@0 1"`` for a die sent by seat 1.
+    """
     state = dealt(ruleset or rules("motes", stakes="no"), players, first=first, prize=prize)
     assert state.motes is not None
     motes = state.motes
@@ -93,7 +96,7 @@ def table(players: int, *buried: str, first: int = 0, prize: int = 6, ruleset: R
 
 
 def reach(state: State, phase: str, *, loses: str = "") -> State:
-    """Go on until a move is awaited in ``phase``: all pass, the leader bids too much, is called, and loses a die."""
+    """Play until a move is awaited in ``phase``: all pass, and the leader bids too much, is called and loses a die."""
     if state.awaits is Expect.ROLLED:
         state, _ = apply(state, Rolled())
     while state.phase != phase or state.awaits is not Expect.MOVE:
@@ -111,7 +114,7 @@ def reach(state: State, phase: str, *, loses: str = "") -> State:
 
 
 def listed(state: State) -> list[str]:
-    """The legal moves as texts, without bids and calls."""
+    """Return the legal moves as texts, without bids and calls."""
     return [str(move) for move in legal_moves(state) if not isinstance(move, Bid | Liar | Exact)]
 
 
@@ -124,7 +127,7 @@ def random_play(
 ) -> Iterator[tuple[State, State, tuple[Event, ...]]]:
     """Play a whole match at random and yield (state, next state, events) of every input.
 
-    :param departures: the chance that before any input somebody is evicted, whose cup then stays shut.
+    :param departures: the probability, before each input, that a player is evicted. The cup then stays shut.
     """
     state = new_match(ruleset, players, rng.randrange(players))
     hands: tuple[Hand, ...] = ()
@@ -133,7 +136,7 @@ def random_play(
         if rng.random() < departures:
             state, events = apply(state, Evict(rng.choice(state.live)))
         elif state.awaits is Expect.MOVE:
-            # Calls more often than an even draw would have them, or rounds run up to the last raise.
+            # A uniform draw would rarely call, so most rounds would reach the last raise.
             moves = legal_moves(state)
             move = rng.choice(moves[-2:] if rng.random() < 0.2 else moves)
             state, events = apply(state, Play(state.turn, move))

@@ -1,7 +1,6 @@
-"""How many ways a round can be bid up, against a count made from the words of the rules.
+"""The number of bid sequences in a round, compared with a count that shares no code with the engine.
 
-The count below shares nothing with the engine: it tries every set of bids in every order, as a person with a list of
-all bids would, and reads each raise order off a sentence.
+That count tries all sequences of different bids. Each raise order is written as in its sentence in the rules.
 """
 
 from collections.abc import Callable
@@ -31,7 +30,7 @@ SENTENCES: dict[str, Callable[[Pair, Pair], bool]] = {
     "reset-quantity": lambda old, new: new[1] > old[1] or (new[1] == old[1] and new[0] > old[0]),
     # more dice, or a higher face
     "either": lambda old, new: new[0] > old[0] or new[1] > old[1],
-    # ones take half, and twice and one more to come back from
+    # half as many to change to ones; more than twice as many to change back
     "half-ones": lambda old, new: (
         new[0] > old[0]
         if old[1] == new[1]
@@ -47,7 +46,7 @@ SENTENCES: dict[str, Callable[[Pair, Pair], bool]] = {
 
 
 def counted_by_hand(raises: Callable[[Pair, Pair], bool], dice: int, length: int) -> int:
-    """Sequences of ``length`` different bids up to ``dice``; each raises the previous one."""
+    """Count sequences of ``length`` bids up to ``dice`` in which each bid raises the previous one."""
     bids = [(quantity, face) for quantity in range(1, dice + 1) for face in range(1, 7)]
     return sum(all(raises(old, new) for old, new in pairwise(line)) for line in permutations(bids, length))
 
@@ -66,7 +65,7 @@ def test_bid_sequences(order: str, dice: tuple[int, int], length: int) -> None:
     assert counted_by_engine(state, length) == counted_by_hand(SENTENCES[order], sum(dice), length)
 
 
-def test_standard_raises_are_every_rising_choice_of_bids() -> None:
+def test_standard_raises_allow_every_ascending_set_of_bids() -> None:
     # In a total order of 12 bids, the rising sequences are the non-empty subsets.
     state = rolled(rules(raise_="standard"), (1, 1))
     assert sum(counted_by_engine(state, length) for length in range(1, 13)) == 2**12 - 1

@@ -1,4 +1,4 @@
-"""The models by which ``mind`` takes the others: they list what is legal, and bid as the house bots do."""
+"""The models of other players that ``mind`` uses: they know the legal moves, and bid like the house bots."""
 
 from random import Random
 
@@ -36,7 +36,7 @@ from .scripted import random_play, roll
 
 
 def turns(ruleset: Ruleset, seed: int) -> list[tuple[State, Hand, Turn, Held]]:
-    """The bidding turns of a match at random, each with a hand that fits."""
+    """Return the bidding turns of a random match, each with a random hand."""
     rng = Random(seed)
     found = []
     for state, _, _ in random_play(ruleset, 3, rng):
@@ -66,7 +66,7 @@ def test_a_turn_has_the_legal_moves(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["classic", "perudo", "spot-on", "wildcard"])
-def test_models_of_house_bots_do_what_they_do(name: str) -> None:
+def test_models_bid_like_their_house_bots(name: str) -> None:
     for state, hand, turn, had in turns(PRESETS[name], 2):
         seen = view(state, state.turn, hand)
         assert move_of(CAUTIOUS.act(had, turn, 0.5)) == CautiousPlayer(Random(1)).choose(seen)
@@ -79,7 +79,7 @@ def test_models_of_house_bots_do_what_they_do(name: str) -> None:
 
 @given(seed=st.integers(0, 999), name=st.sampled_from(["classic", "perudo", "joker"]))
 @settings(max_examples=5, deadline=None)
-def test_what_a_model_may_do_has_a_chance_of_one_in_all(seed: int, name: str) -> None:
+def test_likelihoods_sum_to_one_and_every_act_is_likely(seed: int, name: str) -> None:
     for _, _, turn, had in turns(PRESETS[name], seed)[:6]:
         for bidder in PRIOR:
             assert sum(bidder.likelihood(had, turn, each) for each in actions(turn)) == pytest.approx(1)
@@ -87,7 +87,7 @@ def test_what_a_model_may_do_has_a_chance_of_one_in_all(seed: int, name: str) ->
                 assert bidder.likelihood(had, turn, bidder.act(had, turn, whim)) > 0
 
 
-def test_the_models_of_cautious_odds_and_press_have_their_figures() -> None:
+def test_models_have_the_parameters_of_their_house_bots() -> None:
     assert isinstance(CAUTIOUS, Safest)
     assert isinstance(ODDS, Safest)
     assert isinstance(PRESS, Presser)
@@ -97,8 +97,8 @@ def test_the_models_of_cautious_odds_and_press_have_their_figures() -> None:
 
 
 @pytest.mark.parametrize("name", WITHOUT_MOTES)
-def test_a_round_leads_where_the_engine_leads(name: str) -> None:
-    """The dice after each call of a match at random, and how dice counted."""
+def test_calls_in_an_imagined_round_have_the_outcomes_of_the_engine(name: str) -> None:
+    """The dice after each call of a random match are compared, and the countings."""
     before: State | None = None
     for state, _, _ in random_play(PRESETS[name], 3, Random(3)):
         if before is not None and before.challenge is not None and before.awaits is Expect.HANDS:
@@ -114,7 +114,7 @@ def test_a_round_leads_where_the_engine_leads(name: str) -> None:
 
 
 class OnOnes:
-    """Bids on ones wherever it may."""
+    """Bids on ones whenever that is allowed."""
 
     def __init__(self) -> None:
         self.replies: list[Action] = []
@@ -127,14 +127,14 @@ class OnOnes:
         return 1.0
 
 
-def test_a_reply_is_not_taken_into_a_round_that_was_opened_on_another_face() -> None:
+def test_a_cached_reply_is_not_reused_after_an_opening_on_another_face() -> None:
     state, _ = apply(new_match(PRESETS["spot-on"], 2), Rolled())  # ones may be bid only if the round was opened on them
     hand = (2, 2, 3, 4, 5)
     round_ = ImaginedRound(state.ruleset, state.dice, state.live, state.palifico, state.round)
     had = held(hand, round_.total, ONES_WILD)
 
     def replies(*openings: int) -> list[Action]:
-        """What the other player replies to one bid after each of these openings, in one world."""
+        """Return the other player's replies to one bid after each of these openings, in one world."""
         thought = Thought(view(state, 0, hand), round_, {}, Random(1))
         bidder = OnOnes()
         world = World({0: had, 1: had}, {1: bidder}, {1: 0.5})

@@ -1,4 +1,4 @@
-"""All events of an input together change what the engine says that it changed."""
+"""Applying the events of an input one by one leads to the engine's next state."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tests.p2pdice.scripted import random_play, rules
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_the_events_say_who_is_live_and_how_many_dice_they_have(preset: str) -> None:
+def test_events_give_the_live_seats_and_their_numbers_of_dice(preset: str) -> None:
     for before, after, events in random_play(rules(preset), 4, Random(1), departures=0.01):
-        told = reduce(after_event, events, before)
-        assert told.live == after.live
-        assert [told.dice[seat] for seat in told.live] == [after.dice[seat] for seat in after.live]
+        derived = reduce(after_event, events, before)
+        assert derived.live == after.live
+        assert [derived.dice[seat] for seat in derived.live] == [after.dice[seat] for seat in after.live]
 
 
 @given(st.integers(0, 2**32), st.integers(2, 4))
 @settings(max_examples=20, deadline=None)
-def test_the_events_of_an_input_together_say_where_the_dice_end_up(seed: int, players: int) -> None:
+def test_with_motes_events_give_the_place_of_every_die(seed: int, players: int) -> None:
     for before, after, events in random_play(rules("motes"), players, Random(seed), departures=0.01):
         if before.motes is None or after.motes is None or not before.motes.prize or after.awaits is Expect.OVER:
             continue

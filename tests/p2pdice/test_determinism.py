@@ -1,4 +1,4 @@
-"""Equal histories give equal values in every process."""
+"""Equal inputs give equal states and events in every process."""
 
 import os
 import pickle
@@ -15,7 +15,7 @@ from .scripted import random_play
 
 
 def digest() -> str:
-    """A digest of every state and event of a match of each preset, from one seed."""
+    """Return a digest of all states and events of one random match for each preset."""
     digest = sha256()
     for name, ruleset in PRESETS.items():
         for _, state, events in random_play(ruleset, 6, Random(name), departures=0.02):
@@ -23,14 +23,14 @@ def digest() -> str:
     return digest.hexdigest()
 
 
-def test_a_state_that_was_sent_to_another_process_is_the_same_value() -> None:
+def test_a_state_is_the_same_after_pickling() -> None:
     for name, ruleset in PRESETS.items():
         for _, state, _ in random_play(ruleset, 3, Random(name)):
             copy = pickle.loads(pickle.dumps(state))
             assert (copy, hash(copy), legal_moves(copy)) == (state, hash(state), legal_moves(state))
 
 
-def test_histories_do_not_depend_on_the_order_of_hashes() -> None:
+def test_matches_do_not_depend_on_hash_randomization() -> None:
     def in_process(seed: str) -> str:
         code = f"from {__name__} import digest; print(digest())"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}

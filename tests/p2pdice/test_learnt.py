@@ -1,4 +1,4 @@
-"""The net that has learnt by self-play makes legal moves wherever it plays, and plays nowhere else."""
+"""The nets trained by self-play make legal moves in the rounds that they cover, and cover no other rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.p2pdice.test_solved import at, dealt, layers
 
 
 def play(rules: Ruleset, players: int, rng: Random) -> None:
-    """Play a part of a match in which players follow the policy or make any listed move, and look at what it does."""
+    """Check the policy's moves in a part of a match in which players follow the policy or make any listed move."""
     state = new_match(rules, players, rng.randrange(players))
     hands: tuple[Hand, ...] = ()
     for _ in range(40):
@@ -42,21 +42,21 @@ def play(rules: Ruleset, players: int, rng: Random) -> None:
 
 @pytest.fixture
 def _everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the net play at all tables for which it has been trained."""
+    """Let a net play all rounds for which it was trained."""
     monkeypatch.setattr(learnt, "PLAYED", dict.fromkeys(learnt.RULE_NUMBERS, range(2, learnt.MOST_PLAYERS + 1)))
 
 
 @pytest.mark.usefixtures("_everywhere")
 @pytest.mark.parametrize("name", learnt.RULE_NUMBERS)
 @pytest.mark.parametrize("players", [2, 3, 6])
-def test_whatever_has_been_bid_some_legal_moves_are_likely(name: str, players: int) -> None:
+def test_some_legal_moves_are_likely_after_any_bids(name: str, players: int) -> None:
     for seed in range(3):
         play(PRESETS[name], players, Random(seed))
 
 
 @pytest.mark.usefixtures("_everywhere")
 def test_a_round_that_a_player_has_left_has_no_policy() -> None:
-    """The dice of the player stay in play, but the turns do not go round as before."""
+    """The departed player's dice stay in play, but the order of turns has changed."""
     state, _ = apply(new_match(PRESETS["perudo"], 4), Rolled())
     state = at(state, (Bid(2, 3),))
     hands = dealt(state, Random(1))

@@ -1,6 +1,4 @@
-"""Motes of Mischief, rule by rule: the course of a turn, windows, the six powers, the end."""
-
-from itertools import combinations
+"""The rules of Motes of Mischief: the phases of a turn, windows, the six powers, and the end."""
 
 import pytest
 
@@ -18,8 +16,8 @@ from p2pdice.events import (
     TicketsEarned,
     TwinSoulJoined,
 )
-from p2pdice.motes import MOTES, TWIN_SOULS, Group, twin_soul
-from p2pdice.moves import Play, Pledges, Roll, Rolled, parse_move
+from p2pdice.motes import MOTES, Group
+from p2pdice.moves import Play, Pledges, Roll, Rolled, Stakes, parse_move
 from p2pdice.powers import Block
 from p2pdice.state import Expect, Mischief, State
 from p2pdice.views import state_json
@@ -45,11 +43,13 @@ def cup(state: State, seat: int) -> list[str]:
 # Before the first turn
 
 
-def test_pledges_then_stakes_then_the_prize_then_the_first_deal() -> None:
+def test_a_match_begins_with_pledges_stakes_prize_and_first_roll() -> None:
     state = new_match(rules("motes"), 3)
     assert (state.phase, state.expects) == ("pledges", (Expect.PLEDGES, (0, 1, 2)))
     state, _ = apply(state, Pledges(("redeemed", "cursed", "cursed")))
     assert (state.phase, state.expects) == ("stakes", (Expect.STAKES, (0, 1, 2)))
+    state, _ = apply(state, Stakes(((1, 1000, 0, 0), (2, 1000, 0, 0), (3, 1000, 0, 0))))
+    assert (state.phase, state.expects) == ("prize", (Expect.ROLL, (0, 1, 2)))
     state = new_match(MOTES_ONLY, 3)
     state, _ = apply(state, Pledges(("redeemed", "cursed", "cursed")))
     assert (state.phase, state.expects) == ("prize", (Expect.ROLL, (0, 1, 2)))
@@ -59,7 +59,7 @@ def test_pledges_then_stakes_then_the_prize_then_the_first_deal() -> None:
 
 
 @pytest.mark.parametrize(("face", "prize"), list(enumerate(MOTES, 1)))
-def test_the_prize_is_one_mote_and_everybody_has_a_die_of_each_other(face: int, prize: str) -> None:
+def test_each_player_has_one_die_of_every_mote_except_the_prize(face: int, prize: str) -> None:
     state = dealt(MOTES_ONLY, 2, prize=face)
     assert on(state).prize == prize
     assert cup(state, 1) == [f"{mote}@1" for mote in MOTES if mote != prize]
@@ -67,13 +67,13 @@ def test_the_prize_is_one_mote_and_everybody_has_a_die_of_each_other(face: int, 
 
 
 @pytest.mark.parametrize("pledges", [("redeemed",), ("redeemed", "light"), ("redeemed", "cursed", "cursed")])
-def test_pledges_are_to_one_group_or_the_other_by_every_seat(pledges: tuple[str, ...]) -> None:
+def test_malformed_pledges_are_refused(pledges: tuple[str, ...]) -> None:
     with pytest.raises(UnexpectedInput, match="redeemed or cursed"):
         apply(new_match(MOTES_ONLY, 2), Pledges(pledges))
 
 
 @pytest.mark.parametrize("face", [0, 7, True, 1.0, "1"])
-def test_a_public_die_has_six_faces(face: object) -> None:
+def test_a_public_die_shows_1_to_6(face: object) -> None:
     state, _ = apply(new_match(MOTES_ONLY, 2), Pledges(("redeemed", "cursed")))
     with pytest.raises(UnexpectedInput, match="not a face"):
         apply(state, Roll(face))  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_a_public_die_has_six_faces(face: object) -> None:
 # The course of a turn
 
 
-def test_a_turn_without_dice_to_play_is_a_round_without_windows() -> None:
+def test_a_turn_without_dice_to_play_has_no_windows() -> None:
     state, _ = apply(dealt(MOTES_ONLY, 3), Rolled())
     assert (state.phase, state.turn) == ("bidding", 0)
     state = play(state, "9x2", "liar")
@@ -97,21 +97,21 @@ def test_a_turn_without_dice_to_play_is_a_round_without_windows() -> None:
     assert events[-1] == PhaseBegun("night", 0)
 
 
-def test_the_loser_picks_the_die_out_of_the_own_cup() -> None:
+def test_the_loser_chooses_a_die_from_their_cup() -> None:
     state = reach(table(2), "discard")
     assert listed(state) == [f"lose {mote}@0" for mote in MOTES if mote != "dark"]
     with pytest.raises(IllegalMove, match="not in your cup"):
         play(state, "lose light@1")
 
 
-def test_a_sole_die_goes_without_a_move() -> None:
+def test_the_last_die_is_lost_without_a_move() -> None:
     start = table(2, "grey@0", "neutral@0", "blue@0", "red@0")
     state = play(reach(start, "bidding"), "9x2", "liar")
     state, events = show(state, "3", "44444")
     assert DieLost(0, 0, die("light@0")) in events
 
 
-def test_only_the_groups_dice_are_played_in_each_phase() -> None:
+def test_each_phase_is_for_dice_of_one_group() -> None:
     start = table(2, "light@0", "grey@0", "neutral@0", "red@0", prize=6)
     assert {move.split()[1] for move in listed(reach(start, "night")) if move != "pass"} == {"red@0"}
     redeemed = {"light@0", "grey@0", "neutral@0"}
@@ -122,7 +122,7 @@ def test_only_the_groups_dice_are_played_in_each_phase() -> None:
         assert {move.split()[1] for move in listed(state) if move != "pass"} == redeemed
 
 
-def test_a_player_with_nothing_to_play_is_passed_over() -> None:
+def test_a_player_with_nothing_to_play_is_skipped() -> None:
     state = reach(table(4, "red@1", "red@3", prize=6), "night")
     assert (state.turn, play(state, "pass").turn) == (1, 3)
     assert play(state, "pass", "pass").phase == "bidding"
@@ -135,7 +135,7 @@ def test_the_window_starts_with_the_leader_and_goes_clockwise() -> None:
     assert play(state, "pass", "pass", "pass").phase == "bidding"
 
 
-def test_after_an_action_the_next_player_has_priority_and_a_full_round_of_passes_closes() -> None:
+def test_an_action_restarts_the_window_which_a_full_round_of_passes_closes() -> None:
     start = table(3, "dark@0", "dark@1", "light@1", "light@2", "dark@2", "red@0", prize=2)
     state = play(reach(start, "night"), "pass")
     assert state.turn == 1
@@ -148,7 +148,7 @@ def test_after_an_action_the_next_player_has_priority_and_a_full_round_of_passes
     assert play(state, "pass", "pass", "pass").phase == "bidding"
 
 
-def test_a_player_on_their_bidding_turn_may_play_cursed_dice_and_stays_on_turn() -> None:
+def test_a_player_may_play_cursed_dice_before_bidding() -> None:
     state = play(reach(table(3, "dark@1", "light@2", "red@1", prize=2), "night"), "pass", "1x3")
     assert state.turn == 1
     destroyed = ["play dark@1 destroy light@2", "play dark@1 destroy red@1"]
@@ -160,7 +160,7 @@ def test_a_player_on_their_bidding_turn_may_play_cursed_dice_and_stays_on_turn()
     assert play(state, "liar").expects.kind is Expect.HANDS
 
 
-def test_a_player_may_play_only_what_they_sent_to_the_graveyard() -> None:
+def test_a_player_may_play_only_dice_that_they_sent_to_the_graveyard() -> None:
     state = reach(table(3, "red@0 1", "light@0"), "night")
     assert state.turn == 1
     with pytest.raises(IllegalMove, match="sent to the graveyard by somebody else"):
@@ -171,7 +171,7 @@ def test_a_player_may_play_only_what_they_sent_to_the_graveyard() -> None:
         play(reach(table(3, "red@0", "light@0", "grey@1"), "night"), "play light@0 take grey@1")
 
 
-def test_the_lead_goes_on_after_sunrise() -> None:
+def test_the_lead_passes_after_sunrise() -> None:
     state = play(reach(table(3, "grey@2"), "bidding"), "1x6", "liar")
     state, _ = show(state, "66666", "66666", "6666")
     state = play(state, "lose red@1")
@@ -205,7 +205,7 @@ def test_light_alone_in_the_graveyard_has_no_target() -> None:
     assert play(state, "lose grey@1").turn == 0  # now there is one
 
 
-def test_a_player_who_would_die_is_saved_by_light_in_sunrise() -> None:
+def test_light_saves_a_player_without_dice_at_sunrise() -> None:
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = play(reach(table(2, *buried), "bidding"), "9x2", "liar")
     state, events = show(state, "3", "44444")
@@ -217,7 +217,7 @@ def test_a_player_who_would_die_is_saved_by_light_in_sunrise() -> None:
     assert (lost.phase, lost.live, lost.turn) == ("crown", (1,), 1)
 
 
-def test_a_player_without_dice_when_sunrise_ends_is_out_and_their_dice_stay_as_targets() -> None:
+def test_a_player_without_dice_after_sunrise_is_out_but_their_buried_dice_stay() -> None:
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = play(reach(table(3, *buried, "dark@1", prize=5), "bidding"), "9x2", "liar")
     state, _ = show(state, "3", "4444", "55555")
@@ -234,14 +234,14 @@ def test_a_player_without_dice_when_sunrise_ends_is_out_and_their_dice_stay_as_t
 
 
 def immune_bidder(bid: str = "1x6") -> State:
-    """Seat 0 is immune and has bid; seat 1 is on turn."""
+    """Return a state in which seat 0 is immune and has bid, and seat 1 is on turn."""
     state = reach(table(3, "grey@0"), "sunset", loses="red@0")
     assert state.turn == 0
     state = play(state, "play grey@0")
     return play(reach(state, "bidding"), bid)
 
 
-def test_grey_makes_the_next_accusation_void_and_the_accuser_raises() -> None:
+def test_grey_makes_the_next_accusation_void_and_the_accuser_must_raise() -> None:
     state = immune_bidder()
     assert on(state).immune == (0,)
     state, events = apply(state, Play(1, parse_move("liar")))
@@ -256,23 +256,23 @@ def test_grey_makes_the_next_accusation_void_and_the_accuser_raises() -> None:
     assert play(state, "liar").expects.kind is Expect.HANDS
 
 
-def test_a_void_accusation_lists_raises_beyond_the_dice_in_play() -> None:
+def test_after_a_void_accusation_the_lowest_raise_is_listed_even_above_the_dice_in_play() -> None:
     state = play(immune_bidder("13x6"), "liar")
     assert sum(state.dice) == 13
     assert list(map(str, legal_moves(state))) == ["14x6"]
 
 
-def test_an_accuser_without_a_raise_is_heard_and_the_immunity_stays() -> None:
+def test_an_accusation_counts_if_no_raise_is_possible_and_immunity_stays() -> None:
     state = play(immune_bidder("999x6"), "liar")
     assert (state.expects.kind, on(state).immune) == (Expect.HANDS, (0,))
 
 
-def test_the_accusation_against_somebody_else_is_no_matter_of_immunity() -> None:
+def test_an_accusation_against_another_player_counts_and_immunity_stays() -> None:
     state = play(immune_bidder(), "2x6", "liar")
     assert (state.expects.kind, on(state).immune) == (Expect.HANDS, (0,))
 
 
-def test_grey_is_not_played_while_immune_and_lasts_until_it_is_used() -> None:
+def test_an_immune_player_cannot_play_grey_and_immunity_lasts_until_used() -> None:
     state = reach(table(3, "grey@0", "grey@1 0", "neutral@0"), "sunset", loses="red@0")
     state = play(state, "play grey@0")
     assert not [move for move in listed(state) if "grey@1" in move]
@@ -287,14 +287,14 @@ def test_grey_is_not_played_while_immune_and_lasts_until_it_is_used() -> None:
 # Neutral
 
 
-def test_neutral_changes_places_with_a_die_of_the_cup() -> None:
+def test_neutral_is_swapped_with_a_die_of_the_cup() -> None:
     state = reach(table(2, "neutral@0"), "sunrise", loses="red@0")
     assert listed(state) == [f"play neutral@0 swap {mote}@0" for mote in ("light", "grey", "blue")] + ["pass"]
     swapped = play(state, "play neutral@0 swap grey@0")
     assert cup(swapped, 0) == ["light@0", "neutral@0", "blue@0"]
     assert graveyard(swapped) == ["red@0", "grey@0"]
     assert on(swapped).removed == ()
-    assert swapped.turn == 0  # the die swapped in counts as sent by who swapped
+    assert swapped.turn == 0  # the player who swapped may play the die
     assert listed(swapped) == ["play grey@0", "pass"]
 
 
@@ -310,7 +310,7 @@ def test_neutral_needs_another_mote_in_the_cup() -> None:
 # Dark, Red, Blue
 
 
-def test_dark_removes_another_die_of_the_graveyard() -> None:
+def test_dark_removes_another_buried_die_from_the_game() -> None:
     state = reach(table(2, "dark@0", "light@1", "grey@0", prize=5), "night")
     assert listed(state) == ["play dark@0 destroy light@1", "play dark@0 destroy grey@0", "pass"]
     state = play(state, "play dark@0 destroy light@1")
@@ -321,7 +321,7 @@ def test_dark_removes_another_die_of_the_graveyard() -> None:
     ("face", "group"),
     [(1, "cursed"), (3, "cursed"), (5, "cursed"), (2, "redeemed"), (4, "redeemed"), (6, "redeemed")],
 )
-def test_red_forbids_a_group_by_the_parity_of_a_public_die(face: int, group: Group) -> None:
+def test_red_blocks_a_group_by_the_parity_of_a_roll(face: int, group: Group) -> None:
     state = play(reach(table(3, "red@0"), "night"), "play red@0 on 2")
     assert state.expects == (Expect.ROLL, (0, 1, 2))
     state, _ = apply(state, Roll(face))
@@ -329,7 +329,7 @@ def test_red_forbids_a_group_by_the_parity_of_a_public_die(face: int, group: Gro
     assert state_json(state)["blocked"] == [{"seat": 2, "group": group, "by": 0}]
 
 
-def test_a_blocked_player_is_passed_over_and_refused() -> None:
+def test_a_blocked_player_is_skipped_and_refused() -> None:
     state = play(reach(table(3, "red@0", "dark@1", "light@0", prize=2), "night"), "play red@0 on 1")
     state, _ = apply(state, Roll(1))
     assert state.phase == "bidding"
@@ -337,7 +337,7 @@ def test_a_blocked_player_is_passed_over_and_refused() -> None:
         play(state, "1x2", "play dark@1 destroy light@0")
 
 
-def test_a_block_ends_just_before_the_sunset_of_the_next_turn_that_its_player_leads() -> None:
+def test_a_block_ends_when_the_player_of_the_red_leads_again() -> None:
     state = play(reach(table(3, "red@1", "grey@0"), "night"), "play red@1 on 0")
     state, _ = apply(state, Roll(2))
     state = reach(state, "discard")
@@ -351,7 +351,7 @@ def test_a_block_ends_just_before_the_sunset_of_the_next_turn_that_its_player_le
     assert on(state).lasting == ()
 
 
-def test_several_reds_run_independently() -> None:
+def test_blocks_by_several_reds_are_independent() -> None:
     state = play(reach(table(3, "red@0", "red@1"), "night"), "play red@0 on 2")
     state, _ = apply(state, Roll(1))
     state, _ = apply(play(state, "play red@1 on 2"), Roll(2))
@@ -361,7 +361,7 @@ def test_several_reds_run_independently() -> None:
 # The end
 
 
-def test_the_last_player_names_the_winning_die_and_joins_it_to_the_prize() -> None:
+def test_the_winner_chooses_the_winning_die_which_merges_with_the_prize() -> None:
     buried = [f"{mote}@0" for mote in ("neutral", "blue", "red", "dark")]
     state = play(reach(table(2, *buried, prize=1), "bidding"), "9x2", "liar")
     state, _ = show(state, "3", "44444")
@@ -381,7 +381,7 @@ def test_the_last_player_names_the_winning_die_and_joins_it_to_the_prize() -> No
     assert data["ticket_delta"] == [0, 1]
 
 
-def test_a_sole_die_is_the_winning_die_without_a_move() -> None:
+def test_a_single_die_is_the_winning_die_without_a_move() -> None:
     buried = [f"{mote}@{seat}" for seat in (0, 1) for mote in ("neutral", "blue", "red", "dark")]
     state = play(reach(table(2, *buried, prize=1), "bidding"), "9x2", "liar")
     state, _ = show(state, "3", "4")
@@ -389,7 +389,7 @@ def test_a_sole_die_is_the_winning_die_without_a_move() -> None:
     assert (state.awaits, on(state).crown, state.winners) == (Expect.OVER, die("grey@1"), (1,))
 
 
-def test_everybody_pledged_to_the_winning_group_gets_a_ticket_dead_or_alive() -> None:
+def test_players_pledged_to_the_winning_group_get_a_ticket_even_if_out() -> None:
     state = play(reach(table(4), "bidding"), "evict 0", "evict 1", "evict 3", "crown grey@2")
     assert state_json(state)["ticket_delta"] == [1, 0, 1, 0]
 
@@ -405,17 +405,10 @@ def test_no_lasting_effect_outlives_the_match(called: tuple[str, ...], winner: i
     assert (state.awaits, on(state).lasting, on(state).must_raise) == (Expect.OVER, (), False)
 
 
-def test_fifteen_twin_souls_have_fifteen_names() -> None:
-    assert list(TWIN_SOULS) == list(combinations(MOTES, 2))
-    assert len(set(TWIN_SOULS.values())) == 15
-    for one, other in TWIN_SOULS:
-        assert twin_soul(one, other) == twin_soul(other, one)
-
-
 # Cups that stay shut
 
 
-def test_a_void_round_has_its_sunrise_and_is_led_again() -> None:
+def test_after_a_void_round_comes_sunrise_and_the_same_leader() -> None:
     state = play(reach(table(3, "grey@1"), "bidding"), "10x2", "liar", "evict 2")
     state, events = show(state, "22222", "2222", "?")
     assert any(isinstance(event, RoundVoid) for event in events)
@@ -423,7 +416,7 @@ def test_a_void_round_has_its_sunrise_and_is_led_again() -> None:
     assert play(state, "pass").leader == 0
 
 
-def test_a_red_ends_when_its_player_or_its_victim_goes_out_by_the_rules() -> None:
+def test_a_block_ends_when_its_target_or_originator_has_no_dice_left() -> None:
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = table(3, *buried, prize=5)
     by_seat_0, on_seat_0, others = Block(1, 0, "cursed"), Block(0, 2, "redeemed"), Block(1, 2, "redeemed")
@@ -435,7 +428,7 @@ def test_a_red_ends_when_its_player_or_its_victim_goes_out_by_the_rules() -> Non
     assert on(state).lasting == (others,)
 
 
-def test_neutral_sends_the_die_of_the_cup_to_the_end_of_the_graveyard() -> None:
+def test_neutral_puts_the_swapped_die_at_the_end_of_the_graveyard() -> None:
     state = reach(table(2, "neutral@0", "grey@1"), "sunrise", loses="red@0")
     assert graveyard(state) == ["neutral@0", "grey@1", "red@0"]
     assert graveyard(play(state, "play neutral@0 swap blue@0")) == ["grey@1", "red@0", "blue@0"]

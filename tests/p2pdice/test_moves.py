@@ -29,7 +29,7 @@ moves = st.one_of(
 
 
 @given(moves)
-def test_every_move_prints_as_the_text_that_parses_to_it(move: Move) -> None:
+def test_every_move_is_parsed_from_its_own_text(move: Move) -> None:
     assert parse_move(str(move)) == move
 
 
@@ -76,13 +76,13 @@ def test_aliases(text: str, canonical: str) -> None:
         *(f"stake {10**12 + 1}", "stake ١"),
     ],
 )
-def test_text_that_is_no_move_is_malformed(text: str) -> None:
+def test_text_that_is_not_a_move_is_malformed(text: str) -> None:
     with pytest.raises(MalformedMove):
         parse_move(text)
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_move_or_malformed_and_is_quoted_harmlessly(text: str) -> None:
+def test_any_text_is_a_move_or_is_quoted_in_printable_ascii(text: str) -> None:
     refusal = None
     try:
         move = parse_move(text)
@@ -95,7 +95,7 @@ def test_any_text_is_a_move_or_malformed_and_is_quoted_harmlessly(text: str) -> 
     ("die", "target"),
     [("light", None), ("light", 1), ("grey", 1), ("blue", Die("red", 1)), ("red", None), ("red", Die("red", 1))],
 )
-def test_a_power_has_the_kind_of_target_of_its_mote(die: Mote, target: Die | int | None) -> None:
+def test_a_power_with_a_target_of_a_wrong_type_is_malformed(die: Mote, target: Die | int | None) -> None:
     with pytest.raises(MalformedMove, match="is played as in play"):
         Power(Die(die, 0), target)
 

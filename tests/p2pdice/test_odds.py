@@ -1,4 +1,4 @@
-"""The odds, against counting every case."""
+"""Probabilities, compared with a count of all cases."""
 
 from fractions import Fraction
 from itertools import product
@@ -29,7 +29,7 @@ def test_odds_are_the_share_of_all_cases(face: int, counting: Counting, hand: tu
     unknown=st.integers(0, 990),
     counting=st.sampled_from([ONES_WILD, NOTHING_WILD]),
 )
-def test_odds_fall_with_the_bid_and_exact_is_the_difference(
+def test_odds_fall_with_the_quantity_and_exact_is_the_difference(
     quantity: int, face: int, unknown: int, counting: Counting
 ) -> None:
     here, above = (at_least(n, face, (2, 3), unknown, counting) for n in (quantity, quantity + 1))
@@ -38,7 +38,7 @@ def test_odds_fall_with_the_bid_and_exact_is_the_difference(
     assert (here == 0) == (quantity > unknown + (face in (2, 3)))
 
 
-def test_all_cases_together_are_certain_at_the_largest_table() -> None:
+def test_probabilities_of_exact_sum_to_1_at_the_largest_table() -> None:
     assert sum(exactly(n, 6, (), 990, ONES_WILD) for n in range(991)) == 1
 
 
@@ -49,7 +49,7 @@ def test_all_cases_together_are_certain_at_the_largest_table() -> None:
     quantity=st.integers(0, 80),
     face=st.integers(1, 6),
 )
-def test_a_row_has_the_number_nearest_to_each_fraction(
+def test_rows_have_the_floats_nearest_to_the_fractions(
     hand: tuple[int, ...], unknown: int, counting: Counting, quantity: int, face: int
 ) -> None:
     assert in_row(rows(hand, unknown, counting)[face], quantity) == float(

@@ -1,4 +1,4 @@
-"""One claim for every value of every option, on a ruleset that differs from ``classic`` in it alone."""
+"""Each value of each option, tested on ``classic`` with only this option changed."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_half_ones_rounds_the_half_up() -> None:
 
 WILD = "155 234"
 RIGHT, WRONG = "33 44 55", "22 44 55"
-"""Hands in which a call of liar on 1x2 is right, and wrong."""
+"""Hands for which a call of liar on 1x2 is right, and hands for which it is wrong."""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ RIGHT, WRONG = "33 44 55", "22 44 55"
         ("exact=others-lose", "222", "3x2 exact", "12 22 44", 4, "212", 1),
         ("exact=others-lose", "222", "3x2 exact", "12 33 44", 2, "212", 1),
         ("verdict=loser-loses-die", "222", "3x2 liar", RIGHT, 0, "122", 0),
-        ("verdict=right-side-discards", "222", "3x2 liar", RIGHT, 0, "212", 0),  # without siding: those two alone
+        ("verdict=right-side-discards", "222", "3x2 liar", RIGHT, 0, "212", 0),  # only the winner discards
         ("verdict=right-side-discards", "222", "3x2 liar", "22 24 55", 3, "122", 1),
         ("next-leader=loser", "222", "1x2 liar", RIGHT, 0, "122", 0),
         ("next-leader=loser", "222", "1x2 liar", WRONG, 2, "212", 1),
@@ -74,12 +74,12 @@ RIGHT, WRONG = "33 44 55", "22 44 55"
         ("next-leader=caller exact=gain", "222", "1x2 exact", RIGHT, 0, "212", 1),
         ("next-leader=affected exact=gain", "222", "1x2 exact", "23 44 55", 1, "232", 1),
         ("next-leader=affected exact=gain", "222", "1x2 exact", RIGHT, 0, "212", 1),
-        # If several cups or none changed, "affected" is the caller.
+        # If several cups or no cups changed, the caller leads.
         ("next-leader=affected exact=others-lose", "222", "1x2 exact", "23 44 55", 1, "121", 1),
         ("next-leader=affected exact=gain dice-cap=5", "555", "1x2 exact", "23333 33333 33333", 1, "555", 1),
     ],
 )
-def test_what_a_showdown_costs_and_who_leads_next(
+def test_dice_and_leader_after_a_showdown(
     options: str, dice: str, moves: str, hands: str, count: int, left: str, leader: int
 ) -> None:
     ruleset = rules(**dict(option.split("=") for option in options.split()))
@@ -115,7 +115,7 @@ def test_exact_none() -> None:
         play(state, "exact")
 
 
-def test_players_who_go_out_at_once_share_a_place_clockwise_from_the_caller() -> None:
+def test_players_who_go_out_together_share_a_place_clockwise_from_the_caller() -> None:
     state = play(rolled(rules(exact="others-lose"), (1, 1, 1), first=1), "1x2", "exact")
     state, _ = show(state, "3", "3", "2")
     assert (state.out, state.places, state.winners) == ((0, 1), ((2,), (0, 1)), (2,))
@@ -141,7 +141,7 @@ def test_siding() -> None:
     assert play(rolled(rules(), (2, 2, 2, 2)), "3x2", "liar").expects.kind is Expect.HANDS
 
 
-def test_with_two_players_nobody_is_there_to_side() -> None:
+def test_with_two_players_there_are_no_sides_to_take() -> None:
     state = play(rolled(rules(verdict="right-side-discards", siding="yes"), (2, 2)), "3x2", "liar")
     assert state.expects.kind is Expect.HANDS
 
@@ -193,7 +193,7 @@ def test_palifico_is_not_for_players_who_start_with_one_die() -> None:
     assert not show(state, "33", "33")[0].palifico
 
 
-def test_palifico_of_several_is_led_by_the_first_clockwise_from_the_caller() -> None:
+def test_palifico_after_several_drops_is_led_by_the_first_clockwise_from_the_caller() -> None:
     ruleset = rules("perudo", exact="others-lose", dice_cap="none")
     state, _ = show(play(rolled(ruleset, (2, 2, 2, 2), first=1), "1x2", "exact"), "33", "33", "23", "44")
     assert (state.leader, state.dropped, state.palifico) == (3, (0, 1, 3), True)
@@ -211,7 +211,7 @@ def test_palifico_may_open_on_ones_and_raises_as_standard() -> None:
     assert second_bids(play(state, "1x1"), up_to=1) == {"1x2", "1x3", "1x4", "1x5", "1x6"}
 
 
-def test_palifico_only_one_die_gives_the_right_to_change_the_face() -> None:
+def test_palifico_only_a_player_with_one_die_may_change_the_face() -> None:
     state = play(rolled(PALIFICO, (1, 4, 1), palifico=True), "1x3")
     assert second_bids(state, up_to=3) == {"2x3", "3x3"}
     with pytest.raises(IllegalMove, match="only a player with one die"):
@@ -219,5 +219,5 @@ def test_palifico_only_one_die_gives_the_right_to_change_the_face() -> None:
     assert "2x4" in second_bids(play(state, "2x3"), up_to=3)
 
 
-def test_without_the_option_nothing_follows_a_drop_to_one_die() -> None:
+def test_without_the_option_no_palifico_follows_a_drop_to_one_die() -> None:
     assert not show(play(rolled(rules(), (2, 4)), "5x2", "liar"), "22", "3333")[0].palifico

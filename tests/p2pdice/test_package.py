@@ -1,4 +1,4 @@
-"""What importing the package costs and brings."""
+"""The modules that an import of the package loads."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def test_importing_the_package_imports_none_of_its_modules() -> None:
     assert {name for name in loaded if name.startswith("p2pdice")} == {"p2pdice"}
 
 
-def test_the_game_stands_on_the_standard_library_alone() -> None:
+def test_the_game_needs_only_the_standard_library() -> None:
     loaded = modules_after("import p2pdice.engine, p2pdice.views, p2pdice.players") - modules_after("pass")
     allowed = sys.stdlib_module_names | {"p2pdice"}
     assert {name.partition(".")[0] for name in loaded} <= allowed

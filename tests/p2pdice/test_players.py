@@ -1,4 +1,4 @@
-"""The house bots: each level plays every ruleset to its end, legally, and as its name says."""
+"""The house bots: each level plays legally in every ruleset, and in its own style."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def contest(ruleset: Ruleset, bots: Sequence[Player], rng: Random) -> tuple[Stat
     return play_out(ruleset, bots, rng, note), moves
 
 
-def test_an_answer_that_is_not_legal_changes_nothing() -> None:
+def test_an_illegal_answer_changes_nothing() -> None:
     noted: list[Input] = []
     course = Course(
         PRESETS["classic"], 2, DrawnDice(Random(1)), lambda event: None, lambda item, hands: noted.append(item)
@@ -80,7 +80,7 @@ def test_all_levels_play_every_preset_together(name: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_equal_generators_play_alike(level: str) -> None:
+def test_equal_generators_give_equal_matches(level: str) -> None:
     def places(seed: int) -> list[object]:
         table = [LEVELS[level](Random(seed + seat)) for seat in range(3)]
         few = {"dice": "3"}
@@ -93,7 +93,7 @@ def test_equal_generators_play_alike(level: str) -> None:
     "beside", ["odds", *(pytest.param(level, marks=pytest.mark.thorough) for level in ("press", "cautious"))]
 )
 @pytest.mark.parametrize("name", ["classic", *thoroughly(["perudo", "motes"])])
-def test_mind_beats_each_of_the_others(name: str, beside: str) -> None:
+def test_mind_beats_each_of_these_levels(name: str, beside: str) -> None:
     wins = 0
     for game in range(16):
         whims = [Random(f"{game} {seat}") for seat in range(4)]
@@ -103,13 +103,13 @@ def test_mind_beats_each_of_the_others(name: str, beside: str) -> None:
     assert wins >= 7, "a fair share is 4"
 
 
-def test_mind_needs_no_account_of_the_rounds_before() -> None:
+def test_mind_can_choose_without_having_seen_any_event() -> None:
     state, _ = apply(new_match(PRESETS["classic"], 3), Rolled())
     state = play(state, "2x6")
     assert MindPlayer(Random(1)).choose(view(state, 1, (2, 2, 3, 4, 5))) in view(state, 1).legal
 
 
-def test_mind_learns_who_bids_how() -> None:
+def test_mind_learns_how_each_player_bids() -> None:
     mind = MindPlayer(Random(0))
     others = [LEVELS[name](Random(1)) for name in ("cautious", "odds", "press")]
     play_out(PRESETS["classic"], [mind, *others], Random(1))
@@ -117,7 +117,7 @@ def test_mind_learns_who_bids_how() -> None:
         assert mind.habits[seat].weights[model] > 0.5
 
 
-def test_mind_learns_each_match_anew() -> None:
+def test_mind_forgets_habits_when_a_match_starts() -> None:
     mind = MindPlayer(Random(1))
     play_out(PRESETS["classic"], [mind, PressPlayer(Random(2))], Random(1))
     assert mind.habits
@@ -128,7 +128,7 @@ def test_mind_learns_each_match_anew() -> None:
 @pytest.mark.parametrize(
     ("level", "players"), [("cautious", 2), ("odds", 2), ("press", 2), ("cautious", 4), ("press", 4)]
 )
-def test_mind_finds_out_who_is_a_simple_bot(level: str, players: int) -> None:
+def test_mind_recognizes_simple_bots(level: str, players: int) -> None:
     mind = MindPlayer(Random(1))
     others = [LEVELS[level](Random(seat)) for seat in range(1, players)]
     play_out(PRESETS["classic"], [mind, *others], Random(1))
@@ -137,7 +137,7 @@ def test_mind_finds_out_who_is_a_simple_bot(level: str, players: int) -> None:
 
 @pytest.mark.parametrize("level", ["random", "mind"])
 @pytest.mark.parametrize("players", [2, 4])
-def test_mind_takes_nobody_else_for_a_simple_bot(level: str, players: int) -> None:
+def test_mind_takes_no_other_player_for_a_simple_bot(level: str, players: int) -> None:
     mind = MindPlayer(Random(1))
     others = [LEVELS[level](Random(seat)) for seat in range(1, players)]
     play_out(PRESETS["classic"], [mind, *others], Random(1))
@@ -146,7 +146,7 @@ def test_mind_takes_nobody_else_for_a_simple_bot(level: str, players: int) -> No
 
 @pytest.mark.parametrize("rounds", [10, 100])
 def test_two_moves_that_no_simple_bot_makes_refute_any_proof(rounds: int) -> None:
-    """With two fives of five dice, all of them open with fives, and none with six ones."""
+    """With two fives in the hand, all simple bots open with fives, and none opens with six ones."""
     hand = held((2, 3, 4, 5, 5), 10, ONES_WILD)
     opening = ImaginedRound(PRESETS["classic"], (5, 5), (0, 1), False, 1).turn(0, 0, 0)
     proof = Proof()
@@ -159,7 +159,7 @@ def test_two_moves_that_no_simple_bot_makes_refute_any_proof(rounds: int) -> Non
     assert not proof.is_enough
 
 
-def test_mind_plays_the_policy_against_one_who_may_be_anybody() -> None:
+def test_mind_plays_the_policy_against_an_unknown_opponent() -> None:
     state, _ = apply(new_match(PRESETS["classic"], 2), Rolled())
     state = play(state, "2x3")
     hand = (1, 3, 3, 5, 5)
@@ -173,7 +173,7 @@ def test_mind_plays_the_policy_against_one_who_may_be_anybody() -> None:
     assert not drawn
 
 
-def test_mind_plays_rounds_out_against_a_simple_bot_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mind_simulates_rounds_only_against_a_simple_bot(monkeypatch: pytest.MonkeyPatch) -> None:
     imagined = []
 
     def choose(self: Thought, may_call: bool) -> int:
@@ -193,7 +193,7 @@ def test_mind_plays_rounds_out_against_a_simple_bot_only(monkeypatch: pytest.Mon
     assert imagined == [1]
 
 
-def test_cautious_makes_the_safest_raise_and_calls_what_is_likelier_wrong() -> None:
+def test_cautious_makes_the_safest_raise_and_calls_a_bid_that_is_probably_false() -> None:
     state, _ = apply(new_match(PRESETS["classic"], 2), Rolled())
     state = play(state, "2x3")
     assert str(CautiousPlayer(Random(1)).choose(view(state, 1, (1, 3, 3, 5, 5)))) == "2x5"
@@ -217,7 +217,7 @@ def test_random_calls_as_often_as_it_bids() -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_it_beats_chance_at_every_preset(name: str) -> None:
+def test_odds_beats_random_moves_in_every_preset(name: str) -> None:
     rng = Random(name)
     wins = 0
     for game in range(12):
@@ -226,11 +226,11 @@ def test_it_beats_chance_at_every_preset(name: str) -> None:
     assert wins >= 9
 
 
-def test_it_plays_to_be_wrong_if_the_rules_reward_that() -> None:
+def test_odds_prefers_false_bids_if_the_rules_reward_being_wrong() -> None:
     hand = (2, 3, 3, 4, 5)
 
     def sound_openings(goal: str) -> int:
-        """How many of 40 openings are more likely true than not."""
+        """Return how many of 40 openings are probably true."""
         state, _ = apply(new_match(PRESETS["classic"].with_options({"goal": goal}), 3), Rolled())
         openings = [OddsPlayer(Random(seed)).choose(view(state, 0, hand)) for seed in range(40)]
         bids = [move for move in openings if isinstance(move, Bid)]
@@ -240,70 +240,77 @@ def test_it_plays_to_be_wrong_if_the_rules_reward_that() -> None:
     assert sound_openings("first-out") < 10
 
 
-def test_its_matches_are_not_dull() -> None:
+def test_matches_of_odds_have_more_than_two_bids_a_round() -> None:
     rng = Random(5)
     state, moves = contest(PRESETS["classic"], [OddsPlayer(rng) for _ in range(4)], rng)
     assert sum(isinstance(move, Bid) for move in moves) > 2 * state.round
 
 
-def test_other_generators_play_otherwise() -> None:
+def test_other_generators_give_other_matches() -> None:
     def moves(seed: int) -> list[Move]:
         return contest(PRESETS["perudo"], [OddsPlayer(Random(seed + seat)) for seat in range(3)], Random(1))[1]
 
     assert moves(1) != moves(50)
 
 
-def test_it_saves_itself_with_light() -> None:
+@pytest.mark.parametrize("level", ["odds", "mind"])
+def test_a_bot_saves_itself_with_light(level: str) -> None:
     buried = [f"{mote}@0" for mote in ("light", "grey", "neutral", "blue")]
     state = play(reach(table(2, *buried), "bidding"), "9x2", "liar")
     state, _ = show(state, "3", "44444")
     for seed in range(10):
-        move = OddsPlayer(Random(seed)).choose(view(state, 0))
+        move = LEVELS[level](Random(seed)).choose(view(state, 0))
         assert isinstance(move, Power)
         assert move.die.mote == "light"
 
 
-def test_it_makes_itself_immune_before_it_leads_and_spends_the_immunity_of_others() -> None:
+@pytest.mark.parametrize("level", ["odds", "mind"])
+def test_a_bot_makes_itself_immune_before_it_leads(level: str) -> None:
     sunset = reach(table(3, "grey@0"), "sunset", loses="red@0")
-    assert str(OddsPlayer(Random(1)).choose(view(sunset, 0))) == "play grey@0"
+    assert str(LEVELS[level](Random(1)).choose(view(sunset, 0))) == "play grey@0"
+
+
+def test_odds_calls_an_immune_bidder_and_then_raises() -> None:
+    sunset = reach(table(3, "grey@0"), "sunset", loses="red@0")
     state = play(reach(play(sunset, "play grey@0"), "bidding"), "1x2")
     assert OddsPlayer(Random(1)).choose(view(state, 1, (2, 2, 2, 2, 2))) == Liar()
     state = play(state, "liar")
     assert isinstance(OddsPlayer(Random(1)).choose(view(state, 1, (2, 2, 2, 2, 2))), Bid)
 
 
-def test_it_answers_what_is_aimed_at_it_and_nothing_else() -> None:
+@pytest.mark.parametrize("level", ["odds", "mind"])
+def test_a_bot_answers_only_powers_that_target_its_own_dice(level: str) -> None:
     night = reach(table(3, "dark@0", "light@1", "light@2", "blue@1", prize=3), "night")
     aimed = play(night, "play dark@0 destroy light@1")
-    assert str(OddsPlayer(Random(1)).choose(view(aimed, 1))) == "play blue@1"
+    assert str(LEVELS[level](Random(1)).choose(view(aimed, 1))) == "play blue@1"
     other = play(night, "play dark@0 destroy light@2")
-    assert str(OddsPlayer(Random(1)).choose(view(other, 1))) == "pass"
+    assert str(LEVELS[level](Random(1)).choose(view(other, 1))) == "pass"
 
 
-def test_it_plays_a_cursed_die_on_its_bidding_turn() -> None:
+def test_odds_plays_a_cursed_die_before_bidding() -> None:
     state = reach(table(3, "dark@0", "light@1", prize=3), "bidding")
     played = [str(OddsPlayer(Random(seed)).choose(view(state, 0, (2, 2, 2, 2)))) for seed in range(10)]
     assert "play dark@0 destroy light@1" in played
 
 
-def test_it_does_not_keep_neutral_to_the_last() -> None:
+def test_odds_loses_neutral_rather_than_red() -> None:
     state = reach(table(2, "light@0", "grey@0", "blue@0", prize=6), "discard")
     assert str(OddsPlayer(Random(1)).choose(view(state, 0))) == "lose neutral@0"
 
 
-def test_it_swaps_in_a_grey_before_it_leads() -> None:
+def test_odds_swaps_light_into_the_graveyard_to_play_it() -> None:
     sunset = reach(table(3, "neutral@0"), "sunset", loses="red@0")
     assert str(OddsPlayer(Random(1)).choose(view(sunset, 0))) == "play neutral@0 swap light@0"
 
 
-def test_it_loses_light_first_and_crowns_what_it_is_pledged_to() -> None:
+def test_odds_loses_light_first_and_crowns_a_die_of_its_pledge() -> None:
     assert str(OddsPlayer(Random(1)).choose(view(reach(table(2), "discard"), 0))) == "lose light@0"
     state = play(reach(table(2), "bidding"), "evict 0")  # seat 1 is pledged to Cursed
     assert str(OddsPlayer(Random(1)).choose(view(state, 1))) == "crown blue@1"
 
 
 @given(funds=st.integers(0, 10**12), tickets=st.integers(0, 9), seed=st.integers(0, 99))
-def test_it_stakes_what_it_has(funds: int, tickets: int, seed: int) -> None:
+def test_odds_stakes_at_most_a_fifth_of_its_funds(funds: int, tickets: int, seed: int) -> None:
     stake = OddsPlayer(Random(seed)).stake(funds, tickets)
     assert check_wager((stake.bet, funds, stake.tickets, tickets))
     assert 5 * stake.bet <= funds
@@ -311,34 +318,15 @@ def test_it_stakes_what_it_has(funds: int, tickets: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("goal", "likeliest"), [("last-standing", 0), ("first-out", 2)])
-def test_more_dice_are_better_unless_who_is_out_wins(goal: str, likeliest: int) -> None:
+def test_more_dice_are_better_unless_the_first_player_without_dice_wins(goal: str, likeliest: int) -> None:
     chances = [share(PRESETS["classic"].with_options({"goal": goal}), [4, 3, 1], [0, 1, 2], seat) for seat in range(3)]
     assert sum(chances) == pytest.approx(1)
     assert chances.index(max(chances)) == likeliest
 
 
-def test_mind_saves_itself_with_light() -> None:
-    state = play(reach(table(2, "light@0", "grey@0", "neutral@0", "blue@0"), "bidding"), "9x2", "liar")
-    state, _ = show(state, "3", "44444")
-    move = MindPlayer(Random(1)).choose(view(state, 0))
-    assert isinstance(move, Power)
-    assert move.die.mote == "light"
-
-
-def test_mind_makes_itself_immune_before_it_leads() -> None:
-    sunset = reach(table(3, "grey@0"), "sunset", loses="red@0")
-    assert str(MindPlayer(Random(1)).choose(view(sunset, 0))) == "play grey@0"
-
-
-def test_mind_protects_what_is_its_own_with_blue() -> None:
-    night = reach(table(3, "dark@0", "light@1", "light@2", "blue@1", prize=3), "night")
-    aimed = play(night, "play dark@0 destroy light@1")
-    assert str(MindPlayer(Random(1)).choose(view(aimed, 1))) == "play blue@1"
-
-
-def test_mind_opens_high_where_no_accusation_counts() -> None:
+def test_mind_opens_high_while_immune() -> None:
     sunset = reach(table(2, "grey@0"), "sunset", loses="red@0")
     state = reach(play(sunset, "play grey@0"), "bidding")
     bid = MindPlayer(Random(1)).choose(view(state, state.turn, (2, 2, 3)))
     assert isinstance(bid, Bid)
-    assert bid.quantity >= 6, "the other player has to raise that"
+    assert bid.quantity >= 6, "a call would be void, so the other player has to raise"

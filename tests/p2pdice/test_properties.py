@@ -1,4 +1,4 @@
-"""What holds in every match of every ruleset: 2 to 10 players, evictions at any time, at random."""
+"""Properties of random matches: any ruleset, 2 to 10 players, and evictions at any time."""
 
 import json
 from contextlib import suppress
@@ -50,7 +50,7 @@ few = settings(max_examples=25, deadline=None)
 
 
 def listed_range(state: State, rng: Random) -> list[Move]:
-    """Every move that could be in the list of any ruleset; of those with dice a sample."""
+    """Return all moves that any ruleset may list, but only a sample of the moves that name dice."""
     bids = [Bid(quantity, face) for quantity in range(1, sum(state.dice) + 1) for face in range(1, 7)]
     moves: list[Move] = [*bids, Liar(), Exact(), Side("accuser"), Side("accused"), Pass(), Stake(0)]
     dice = [Die(mote, seat) for mote in MOTES for seat in range(state.players)]
@@ -65,7 +65,7 @@ def listed_range(state: State, rng: Random) -> list[Move]:
 
 @matches
 @few
-def test_listed_moves_apply_and_all_others_in_range_are_refused(
+def test_listed_moves_are_accepted_and_all_others_in_range_are_refused(
     ruleset: Ruleset, players: int, seed: int, departures: float
 ) -> None:
     rng = Random(seed)
@@ -88,7 +88,7 @@ def test_listed_moves_apply_and_all_others_in_range_are_refused(
 
 @matches
 @few
-def test_a_move_that_is_not_awaited_is_refused(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+def test_an_input_that_is_not_awaited_is_refused(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
     for state, _, _ in random_play(ruleset, players, Random(seed), departures=departures):
         if state.awaits is not Expect.ROLLED:
             with pytest.raises(UnexpectedInput):
@@ -118,7 +118,7 @@ def test_dice_are_conserved(ruleset: Ruleset, players: int, seed: int, departure
         lost = sum(isinstance(event, DieLost) for event in events)
         won = sum(isinstance(event, DieGained) for event in events)
         discarded, gained = discarded + lost, gained + won
-        # Whatever else leaves the table was in a cup that its owner left behind.
+        # Other dice are removed only with the cup of a departed player.
         taken += sum(before.dice) - sum(after.dice) - lost + won
         cups_left_behind = sum(n for seat, n in enumerate(before.dice) if seat not in after.live)
         assert 0 <= sum(before.dice) - sum(after.dice) - lost + won <= cups_left_behind
@@ -141,14 +141,14 @@ def test_every_match_ends_with_every_seat_on_one_place(
 
 
 def measure(state: State) -> tuple[int, int]:
-    """What falls, lexicographically, from round to round: dice on the table, graveyard included, and dice in cups."""
+    """Return (dice in cups and graveyard, dice in cups), which falls from round to round in lexicographic order."""
     buried = len(state.motes.graveyard) if state.motes is not None else 0
     return sum(state.dice) + buried, sum(state.dice)
 
 
 @matches
 @few
-def test_dice_fall_every_round_unless_exact_gained(
+def test_dice_decrease_every_round_unless_exact_gains_one(
     ruleset: Ruleset, players: int, seed: int, departures: float
 ) -> None:
     start = None
@@ -254,7 +254,7 @@ def test_views_show_the_own_hand_only(ruleset: Ruleset, players: int, seed: int,
 
 @matches
 @few
-def test_json_is_json_and_its_moves_are_the_legal_ones(
+def test_json_is_serializable_and_has_the_legal_moves(
     ruleset: Ruleset, players: int, seed: int, departures: float
 ) -> None:
     for _, state, events in random_play(ruleset, players, Random(seed), departures=departures):
@@ -272,7 +272,7 @@ def test_json_is_json_and_its_moves_are_the_legal_ones(
 
 @matches
 @few
-def test_only_live_players_with_dice_are_awaited(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+def test_only_live_players_are_awaited(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
     for _, state, _ in random_play(ruleset, players, Random(seed), departures=departures):
         kind, seats = state.expects
         assert set(seats) <= set(state.live)
@@ -283,7 +283,7 @@ def test_only_live_players_with_dice_are_awaited(ruleset: Ruleset, players: int,
 
 @matches
 @few
-def test_anybody_alive_can_concede_at_any_time(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
+def test_any_live_player_can_concede_at_any_time(ruleset: Ruleset, players: int, seed: int, departures: float) -> None:
     for state, _, _ in random_play(ruleset, players, Random(seed), departures=departures):
         for seat in state.live:
             left, _ = apply(state, Play(seat, Concede()))
@@ -314,7 +314,7 @@ def test_a_match_has_two_to_ten_players_and_one_of_them_leads(players: int, firs
         ((1, 2), ()),
     ],
 )
-def test_hands_of_a_wrong_shape_are_refused(hands: tuple[tuple[int, ...], ...]) -> None:
+def test_malformed_hands_are_refused(hands: tuple[tuple[int, ...], ...]) -> None:
     state = play(rolled(PRESETS["classic"], (2, 2)), "1x2", "liar")
     with pytest.raises(UnexpectedInput):
         apply(state, Hands(hands))

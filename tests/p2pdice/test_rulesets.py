@@ -19,7 +19,7 @@ def test_the_wire_form_round_trips_in_any_order(ruleset: Ruleset) -> None:
 
 
 @given(rulesets())
-def test_the_texts_of_set_reach_every_ruleset(ruleset: Ruleset) -> None:
+def test_options_as_texts_reach_every_ruleset(ruleset: Ruleset) -> None:
     assert rules().with_options({name: str(value) for name, value in ruleset.options()}) == ruleset
 
 
@@ -29,7 +29,7 @@ def test_presets_know_their_names_and_house_rules_have_none() -> None:
     assert rules(dice="3").name is None
 
 
-def test_the_presets_are_the_table_of_the_rules_page() -> None:
+def test_the_presets_have_these_options() -> None:
     common = {"dice": 5, "dice-cap": "none", "palifico": "no", "motes": "no", "stakes": "no"}
     columns = ("raise", "wild", "ones-bid", "exact", "verdict", "siding", "goal", "next-leader")
     table = {
@@ -75,12 +75,12 @@ def test_the_presets_are_the_table_of_the_rules_page() -> None:
         ({"jokers": "yes"}, "no option jokers"),
     ],
 )
-def test_refused(options: dict[str, str], message: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(RulesetError, match=message):
         rules().with_options(options)
 
 
-def test_from_options_wants_every_option_once() -> None:
+def test_from_options_requires_every_option_once() -> None:
     options = rules().options()
     with pytest.raises(RulesetError, match="no value for dice"):
         Ruleset.from_options(options[1:])
@@ -89,12 +89,12 @@ def test_from_options_wants_every_option_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["5", True, 5.0, None, b"5", (5,)])
-def test_from_options_takes_no_other_type(value: object) -> None:
+def test_from_options_refuses_values_of_other_types(value: object) -> None:
     options = [(name, value if name == "dice" else given) for name, given in rules().options()]
     with pytest.raises(RulesetError, match="dice="):
         Ruleset.from_options(options)  # type: ignore[arg-type]
 
 
-def test_a_combination_that_is_refused_cannot_be_constructed() -> None:
+def test_an_invalid_combination_cannot_be_constructed() -> None:
     with pytest.raises(RulesetError, match="needs verdict"):
         Ruleset(siding=True)

@@ -1,4 +1,4 @@
-"""Self-play learns what players see, learns the same from the same seed, and makes a policy harder to exploit."""
+"""Self-play has the same inputs as play, is reproducible, and makes a policy harder to exploit."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ pytestmark = pytest.mark.skipif(not find_spec("numba"), reason="training needs t
 
 @pytest.fixture(scope="module", autouse=True)
 def _numba() -> None:
-    """Import numba, which takes long, where these tests run, and not in each worker that collects them."""
+    """Import numba, slowly, only in workers that run these tests, and not in all that collect them."""
     global perceptron, selfplay, training
     from p2pdice.solved import perceptron, selfplay, training
 
 
 ROUNDS = 120
-"""Iterations until one sees that a policy has become better."""
+"""Iterations after which a policy is measurably better."""
 
 
 def course(name: str, dice: int, seed: int, iterations: int) -> selfplay.Course:
@@ -45,7 +45,7 @@ def course(name: str, dice: int, seed: int, iterations: int) -> selfplay.Course:
 
 
 def decided(_file: str = learnt.MORE) -> LearntNet:
-    """Return a net that knows nothing, but prefers some moves."""
+    """Return an untrained net that prefers some moves."""
     rng = np.random.default_rng(1)
     sizes = ((FEATURES, 16), (16, OUTPUTS))
     return LearntNet(pack([Layer(rng.normal(size=size).tolist(), rng.normal(size=size[1]).tolist()) for size in sizes]))
@@ -54,8 +54,10 @@ def decided(_file: str = learnt.MORE) -> LearntNet:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", learnt.RULE_NUMBERS)
 @pytest.mark.parametrize("players", [3, 5])
-def test_a_net_plays_in_training_as_at_a_table(name: str, players: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rounds of training are replayed with the engine, by the code that players use."""
+def test_probabilities_in_training_equal_those_in_play(
+    name: str, players: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rounds of training are replayed with the code that players use."""
     monkeypatch.setattr(learnt, "learnt_net", decided)
     monkeypatch.setattr(learnt, "PLAYED", dict.fromkeys(learnt.RULE_NUMBERS, (players,)))
     rng = np.random.default_rng(players)
@@ -89,9 +91,7 @@ def test_a_net_plays_in_training_as_at_a_table(name: str, players: int, monkeypa
 
 
 @pytest.mark.thorough
-def test_self_play_learns_the_same_from_the_same_seed_also_after_a_break(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_self_play_is_reproducible_even_if_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(selfplay, "DECISIONS", 500)
     whole, broken, other = (selfplay.Learner(course("perudo", 2, seed, 6)) for seed in (1, 1, 2))
     for _ in range(6):
@@ -109,9 +109,7 @@ def test_self_play_learns_the_same_from_the_same_seed_also_after_a_break(
 
 
 @pytest.mark.thorough
-def test_the_command_resumes_self_play_where_it_was_interrupted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_train_resumes_interrupted_self_play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(training, "SELFPLAY_SAVED", 2)
     monkeypatch.setattr(selfplay, "DECISIONS", 500)
     plan = training.Plan(seed=1, table_iterations=1, iterations=1, steps=1, selfplay_iterations=3)
@@ -130,8 +128,8 @@ def test_the_command_resumes_self_play_where_it_was_interrupted(
 
 
 @pytest.mark.thorough
-def test_a_policy_that_plays_itself_becomes_harder_to_exploit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One die each, in classic: the exact best response."""
+def test_self_play_makes_a_policy_harder_to_exploit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured by exact best responses in classic with one die each."""
     monkeypatch.setattr(selfplay, "DECISIONS", 2000)
     monkeypatch.setattr(selfplay, "BATCH", 256)
     start = beginning(1, 1)

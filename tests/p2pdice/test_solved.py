@@ -1,4 +1,4 @@
-"""Nobody wins more against the policy for solved rounds than is said of it, and a spoiled net is refused."""
+"""The policy for solved rounds gives away no more than stated, and a damaged net is refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from p2pdice.state import State
 
 TABLES = list(product((1, 2, 3), repeat=2))
 SMALL = {(1, 1): 17 / 36, (1, 2): 13 / 27, (2, 1): 17 / 27}
-"""How often the opener wins if both play their best: solved exactly, as linear programs in sequence form."""
+"""The opener's share of wins under optimal play, solved exactly as linear programs in sequence form."""
 
 
 def at(state: State, bids: tuple[Bid, ...]) -> State:
@@ -37,7 +37,7 @@ def at(state: State, bids: tuple[Bid, ...]) -> State:
 
 
 def share_of_rounds(table: Table, opener: int, responder: int) -> tuple[float, float]:
-    """Return the bounds of the opener's share."""
+    """Return the bounds of the opener's share of wins."""
 
     def play(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> Sequence[Likelihoods]:
         return [table.weights(bids, hand) for hand in hands]
@@ -49,7 +49,7 @@ def share_of_rounds(table: Table, opener: int, responder: int) -> tuple[float, f
 
 
 @pytest.mark.parametrize(("opener", "responder"), TABLES)
-def test_a_round_begins_where_a_match_of_classic_has_come_to(opener: int, responder: int) -> None:
+def test_a_round_begins_in_a_state_of_classic(opener: int, responder: int) -> None:
     state = beginning(opener, responder)
     assert state.dice == (opener, responder)
     assert (state.turn, state.leader, state.bids) == (0, 0, ())
@@ -60,12 +60,12 @@ def test_the_largest_round_with_a_table_has_35454_sequences_of_bids() -> None:
     assert sum(1 for _ in sequences(beginning(3, 3))) == 35_454
 
 
-# What can be won
+# Exploitability
 
 
-def test_the_best_response_is_what_one_works_out_by_hand() -> None:
-    """One die each. Nobody bids one's own die in vain against a player who always calls; and an opener who always bids
-    two ones is called: that is wrong with two ones only.
+def test_best_responses_agree_with_a_calculation_by_hand() -> None:
+    """Both have one die. If the responder always calls, the opener wins by bidding the die in their own cup. If the
+    opener always bids two ones, a call wins unless both dice are ones.
     """
     state = beginning(1, 1)
 
@@ -90,7 +90,7 @@ def test_the_bounds_of_a_match_follow_from_those_of_its_rounds() -> None:
 @pytest.mark.parametrize(
     "table", [*SMALL, *(pytest.param(table, marks=pytest.mark.thorough) for table in TABLES if table not in SMALL)]
 )
-def test_nobody_wins_much_against_the_tables_of_the_package(table: tuple[int, int]) -> None:
+def test_no_opponent_wins_much_against_the_tables_of_the_package(table: tuple[int, int]) -> None:
     low, high = share_of_rounds(policy.table(*table), *table)
     assert 0 <= high - low < 0.005
     assert low - 1e-9 <= SMALL.get(table, low) <= high + 1e-9
@@ -115,7 +115,7 @@ def dealt(state: State, rng: Random) -> tuple[Hand, ...]:
 
 
 @given(st.tuples(st.integers(1, 5), st.integers(1, 5)), st.integers(0, 10**9))
-def test_the_policy_makes_legal_moves_whatever_has_been_bid(dice: tuple[int, int], seed: int) -> None:
+def test_the_policy_makes_legal_moves_after_any_bids(dice: tuple[int, int], seed: int) -> None:
     state, rng = beginning(*dice), Random(seed)
     cups = dealt(state, rng)
     while not state.challenge:
@@ -135,7 +135,7 @@ def test_the_policy_calls_a_bid_that_is_higher_than_any_of_its_own(dice: tuple[i
     assert set(moves) == {LIAR}
 
 
-def test_the_last_two_of_a_larger_match_are_in_a_solved_round() -> None:
+def test_the_policy_covers_the_last_two_players_of_a_larger_match() -> None:
     state, _ = apply(new_match(PRESETS["classic"].with_options({"dice": "1"}), 3, 1), Rolled())
     state, _ = apply(at(state, (Bid(1, 6),)), Play(2, LIAR))
     state, _ = apply(state, Hands(((2,), (2,), (2,))))
@@ -166,7 +166,7 @@ def test_other_rounds_have_no_policy(ruleset: Ruleset, players: int) -> None:
 
 
 def layers() -> list[Layer]:
-    """Return a small net that knows nothing."""
+    """Return a small net with random weights."""
     rng = Random(1)
     sizes = (FEATURES, 8, OUTPUTS)
     return [
@@ -176,7 +176,7 @@ def layers() -> list[Layer]:
 
 
 def bids_of(rng: Random, highest: int) -> list[Bid]:
-    """Return some bids of a round."""
+    """Return random bids of a round."""
     bids: list[Bid] = []
     while rng.random() < 0.7:
         standing = number_of(bids[-1]) if bids else 0
@@ -202,7 +202,7 @@ def test_every_feature_is_used() -> None:
     assert max(seen) < 3
 
 
-def test_a_net_is_the_same_after_packing_it_to_255_steps() -> None:
+def test_packing_rounds_weights_to_255_steps() -> None:
     made = layers()
     packed = net.pack(made)
     for layer, read in zip(made, Net(packed).layers, strict=True):
@@ -224,14 +224,14 @@ def spoiled() -> dict[str, bytes]:
     endless[10:14] = pack("<f", math.nan)  # the scale of the first output
     shapes[2] += 1
     return {
-        "nothing": b"",
-        "no file of zlib": b"classic",
+        "no bytes": b"",
+        "not zlib": b"classic",
         "cut off": packed[:-100],
-        "another byte": zlib.compress(bytes(data) + b"x"),
-        "a byte less": zlib.compress(bytes(data[:-1])),
+        "a byte too many": zlib.compress(bytes(data) + b"x"),
+        "a byte too few": zlib.compress(bytes(data[:-1])),
         "no layers": zlib.compress(bytes(2)),
-        "nothing in it": zlib.compress(b""),
-        "a scale that is no number": zlib.compress(bytes(endless)),
+        "empty": zlib.compress(b""),
+        "a scale that is not a number": zlib.compress(bytes(endless)),
         "other inputs": zlib.compress(bytes(shapes)),
         "a gigabyte of zeros": zlib.compress(bytes(1 << 24)) + bytes(10),
         "layers without end": zlib.compress(b"\1" * (1 << 20)),
@@ -245,7 +245,7 @@ def test_a_file_that_is_not_a_net_is_refused_with_the_reason(fault: str) -> None
 
 
 @given(st.binary(max_size=300))
-def test_any_other_bytes_are_refused_too(content: bytes) -> None:
+def test_random_bytes_are_refused(content: bytes) -> None:
     for packed in (content, zlib.compress(content)):
         with pytest.raises(UnexpectedInput):
             Net(packed)

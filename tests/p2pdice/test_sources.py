@@ -1,4 +1,4 @@
-"""Every example that the rule texts give, played out. Seats count from 0: player 1 of a text is seat 0."""
+"""The examples of the rule texts, played by the engine. Player 1 of a text is seat 0 here."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from .scripted import play, rolled, settle, show
 
 
 def raised(preset: str, old: str, new: str) -> bool:
-    """Whether ``new`` may follow ``old`` as second bid of a round with plenty of dice."""
+    """Return whether ``new`` may follow ``old`` as the second bid of a round with many dice."""
     state = play(rolled(PRESETS[preset], (20, 20, 20)), old)
     listed = parse_move(new) in legal_moves(state)
     try:
@@ -36,7 +36,7 @@ def raised(preset: str, old: str, new: str) -> bool:
         ("joker", "4x6", "", "2x1"),
         ("joker", "2x1", "4x2", ""),
         ("joker", "3x1", "", "5x2"),
-        # bs-and-spot-on.txt: the same number with a higher face, a higher number with any; ones only if they opened
+        # bs-and-spot-on.txt: as many of a higher face, or more of any face; ones only if they opened
         ("spot-on", "5x4", "5x6", "5x2"),
         ("spot-on", "4x4", "5x4 5x2", ""),
         ("spot-on", "2x1", "3x1", ""),
@@ -48,7 +48,7 @@ def raised(preset: str, old: str, new: str) -> bool:
         ("classic", "3x4", "4x4 3x5", "4x5 4x3"),
     ],
 )
-def test_what_may_follow_a_bid(preset: str, old: str, raises: str, others: str) -> None:
+def test_these_bids_are_raises_and_those_are_not(preset: str, old: str, raises: str, others: str) -> None:
     assert all(raised(preset, old, new) for new in raises.split())
     assert not any(raised(preset, old, new) for new in others.split())
 
@@ -58,7 +58,7 @@ def test_what_may_follow_a_bid(preset: str, old: str, raises: str, others: str) 
     [
         pytest.param("wildcard", "222", "3x3 2x1 bs", "34 16 22", 1, "212", 1, id="a right challenge costs the bidder"),
         pytest.param("wildcard", "222", "3x3 4x2 bs", "12 22 34", 4, "221", 2, id="a wrong one costs the challenger"),
-        pytest.param("wildcard", "222", "3x3 4x2 bs", "12 22 24", 5, "221", 2, id="so it does with more dice than bid"),
+        pytest.param("wildcard", "222", "3x3 4x2 bs", "12 22 24", 5, "221", 2, id="also if dice exceed the bid"),
         pytest.param("wildcard", "222", "5x2 3x1 exact", "16 15 14", 3, "223", 2, id="a right exact gains a die"),
         pytest.param("wildcard", "555", "5x2 6x2 exact", "22223 22333 23456", 7, "554", 2, id="a wrong one loses one"),
         pytest.param("spot-on", "333", "5x4 0", "144 235 666", 3, "233", 1, id="a right BS costs the bidder"),
@@ -73,7 +73,7 @@ def test_what_may_follow_a_bid(preset: str, old: str, raises: str, others: str) 
         pytest.param("classic", "133", "4x5 liar", "5 222 333", 1, "033", 1, id="the next player starts for a loser"),
     ],
 )
-def test_what_a_showdown_costs_and_who_leads_next(
+def test_dice_and_leader_after_a_showdown(
     preset: str, dice: str, moves: str, hands: str, count: int, left: str, leader: int
 ) -> None:
     state, _ = show(play(rolled(PRESETS[preset], tuple(map(int, dice))), *moves.split()), *hands.split())
@@ -125,7 +125,7 @@ def test_joker_the_first_without_dice_wins_and_play_goes_on_for_the_other_places
     assert (state.awaits, state.places) == (Expect.OVER, ((0,), (2,), (1,)))
 
 
-def test_plain_two_bids_cannot_chase_each_other_for_ever() -> None:
+def test_plain_a_bid_cannot_be_repeated_in_a_round() -> None:
     state = play(rolled(PRESETS["plain"], (5, 5)), "3x5", "2x6")
     assert Bid(3, 5) not in legal_moves(state)
     with pytest.raises(IllegalMove, match="3x5 was bid before"):

@@ -1,4 +1,4 @@
-"""The stack of the night: who may answer what, in which order effects resolve, against a model that shares no code."""
+"""The stack: who may answer, and in which order effects resolve, compared with a model that shares no code."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -31,11 +31,11 @@ BLUES = ("dark@0", "light@0", "blue@0", "blue@1", "blue@2")
 
 
 def night(*dice: str, players: int = 3) -> State:
-    """A night in which these dice of the own seats are in the graveyard; the prize is Neutral."""
+    """Return a night with these dice in the graveyard, each sent there by its own seat. The prize is Neutral."""
     return reach(table(players, *dice, prize=3), "night")
 
 
-def test_blue_needs_something_on_the_stack() -> None:
+def test_blue_needs_an_effect_on_the_stack() -> None:
     state = night("dark@0", "light@0", "blue@0", "blue@1")
     assert not [move for move in listed(state) if "blue" in move.split("destroy")[0]]
     with pytest.raises(IllegalMove, match="answers the power that another player put"):
@@ -53,7 +53,7 @@ def test_a_power_waits_for_answers_clockwise_from_its_player() -> None:
     assert DieDestroyed(0, die("light@0")) in events
 
 
-def test_nobody_answers_themselves() -> None:
+def test_a_player_cannot_answer_their_own_power() -> None:
     state = play(night("dark@0", "light@0", "blue@0"), "play dark@0 destroy light@0")
     assert "light@0" not in buried(state)
 
@@ -68,18 +68,18 @@ def test_blue_stops_the_effect_and_the_die_is_still_spent() -> None:
     assert buried(state) == ["light@0", "blue@0", "blue@2"]
 
 
-def test_blue_answers_blue_and_so_the_first_effect_comes_about() -> None:
+def test_a_blue_can_stop_a_blue_so_that_the_first_effect_happens() -> None:
     state = play(night(*BLUES), "play dark@0 destroy light@0", "play blue@1", "pass", "play blue@0")
     assert (state.turn, listed(state)) == (2, ["play blue@2", "pass"])
     state, events = apply(state, Play(2, parse_move("pass")))
     assert PowerStopped(0, die("blue@1")) in events
-    # What is on top now is asked about anew.
+    # Players are asked again for answers to the new top of the stack.
     assert (stacked(state), state.turn) == ([("dark@0", 0, "light@0")], 2)
     state, events = apply(state, Play(2, parse_move("pass")))
     assert DieDestroyed(0, die("light@0")) in events
 
 
-def test_three_blues_deep() -> None:
+def test_three_blues_stop_the_first_effect() -> None:
     state = play(night(*BLUES), "play dark@0 destroy light@0", "play blue@1", "pass", "play blue@0", "play blue@2")
     assert state.motes is not None
     assert state.motes.stack == ()
@@ -111,7 +111,7 @@ def test_red_rolls_when_it_resolves_and_not_if_it_is_stopped() -> None:
     assert play(state, "play blue@1").phase == "bidding"
 
 
-def test_answers_on_a_bidding_turn_keep_the_phase_and_lead_back_to_it() -> None:
+def test_after_answers_in_the_bidding_the_same_turn_continues() -> None:
     state = play(night("dark@1", "light@0", "blue@2"), "pass", "1x2", "play dark@1 destroy light@0")
     assert (state.phase, state.turn, listed(state)) == ("bidding", 2, ["play blue@2", "pass"])
     with pytest.raises(IllegalMove, match="answer with a Blue"):
@@ -121,26 +121,26 @@ def test_answers_on_a_bidding_turn_keep_the_phase_and_lead_back_to_it() -> None:
     assert "2x2" in map(str, legal_moves(state))
 
 
-# Who leaves in the middle
+# Departures
 
 
-def test_the_top_of_the_stack_vanishes_with_its_player_and_answers_are_asked_anew() -> None:
+def test_the_effect_of_a_departed_player_is_removed_and_answers_are_asked_again() -> None:
     state = play(night(*BLUES), "play dark@0 destroy light@0", "play blue@1", "evict 1")
     assert (stacked(state), state.turn) == ([("dark@0", 0, "light@0")], 2)
 
 
-def test_the_whole_stack_vanishes_with_its_player_and_the_window_goes_on_behind_them() -> None:
+def test_if_a_departure_empties_the_stack_the_window_continues() -> None:
     state = play(night("dark@0", "light@1", "blue@1", "red@2"), "play dark@0 destroy light@1", "evict 0")
     assert (stacked(state), state.phase, state.turn) == ([], "night", 2)
     assert "light@1" in buried(state)
 
 
-def test_on_a_bidding_turn_the_next_live_player_is_on_turn_then() -> None:
+def test_if_a_departure_empties_the_stack_in_the_bidding_the_next_player_is_on_turn() -> None:
     state = play(night("dark@1", "light@0", "blue@0"), "pass", "1x2", "play dark@1 destroy light@0", "evict 1")
     assert (state.phase, state.turn, stacked(state)) == ("bidding", 2, [])
 
 
-def test_a_leaver_who_owed_an_answer_is_not_waited_for() -> None:
+def test_no_answer_is_awaited_from_a_departed_player() -> None:
     state = play(night(*BLUES), "play dark@0 destroy light@0", "evict 1")
     assert state.turn == 2
     assert "light@0" not in buried(play(state, "pass"))
@@ -156,7 +156,7 @@ def test_red_is_not_rolled_when_its_target_or_its_player_leaves() -> None:
     assert by_target.motes.lasting == ()
 
 
-def test_the_roll_goes_on_when_somebody_else_leaves() -> None:
+def test_red_is_still_rolled_when_another_player_leaves() -> None:
     state = play(night("red@0"), "play red@0 on 1", "evict 2")
     assert state.expects == (Expect.ROLL, (0, 1))
     state, _ = apply(state, Roll(3))
@@ -164,11 +164,11 @@ def test_the_roll_goes_on_when_somebody_else_leaves() -> None:
     assert state.motes.lasting == (Block(1, 0, "cursed"),)
 
 
-# All lines of play of small nights
+# All possible nights with a few dice
 
 
 class Night(NamedTuple):
-    """A model of the same rules on texts: nothing of it is the engine's."""
+    """A model of the same rules that shares no code with the engine. Dice and moves are texts."""
 
     yard: tuple[tuple[str, int], ...]
     """(die, sender)."""
@@ -191,7 +191,7 @@ def after(seat: int) -> tuple[int, ...]:
 
 
 def lines(model: Night, line: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield (line of play, dice left in the graveyard) for all ways to play a window of three players."""
+    """Yield (line of play, dice left in the graveyard) for every way in which three players can play a window."""
     queue = [seat for seat in model.asked if options(model, seat)]
     if queue:
         seat, rest = queue[0], model.asked[model.asked.index(queue[0]) + 1 :]
@@ -233,7 +233,7 @@ def engine_lines(state: State, line: tuple[str, ...] = ()) -> Iterator[tuple[tup
         ("dark@1", "dark@2", "blue@0", "blue@2"),
     ],
 )
-def test_every_line_of_play_of_a_small_night(dice: tuple[str, ...]) -> None:
+def test_every_possible_night_with_a_few_dice(dice: tuple[str, ...]) -> None:
     state = night(*dice)
     model = Night(tuple((name, int(name[-1])) for name in dice), (), (0, 1, 2), -1)
     expected = sorted(lines(model))

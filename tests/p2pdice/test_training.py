@@ -1,4 +1,4 @@
-"""Solutions are those of the engine's rounds, and the net learns from them reproducibly."""
+"""The solver agrees with the engine, and the net's training is reproducible."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module", autouse=True)
 def _numba() -> None:
-    """Import numba, which takes long, where these tests run, and not in each worker that collects them."""
+    """Import numba, slowly, only in workers that run these tests, and not in all that collect them."""
     global perceptron, solve, training
     from p2pdice.solved import perceptron, solve, training
 
 
 def loser(state: State, hands: tuple[Hand, ...]) -> int:
-    """Return who loses the die if the player on turn calls."""
+    """Return the seat that loses a die if the player on turn calls."""
     called, _ = apply(state, Play(state.turn, LIAR))
     _, events = apply(called, Hands(hands))
     return next(event.seat for event in events if isinstance(event, DieLost))
@@ -62,7 +62,7 @@ def solved(opener: int, responder: int, iterations: int) -> Table:
 @pytest.mark.parametrize(
     ("opener", "responder"), [(1, 1), *(pytest.param(*table, marks=pytest.mark.thorough) for table in TABLES[1:])]
 )
-def test_the_sequences_that_are_solved_are_those_that_the_engine_lists(opener: int, responder: int) -> None:
+def test_the_solver_has_the_bid_sequences_of_the_engine(opener: int, responder: int) -> None:
     state, tree = beginning(opener, responder), solve.Tree(opener, responder)
     made = [tree.sequence(node) for node in range(len(tree.bids))]
     assert sorted(map(str, sequences(state))) == sorted(str(bids) for bids in made[1:])
@@ -75,7 +75,7 @@ def test_the_sequences_that_are_solved_are_those_that_the_engine_lists(opener: i
 @pytest.mark.parametrize(
     ("opener", "responder"), [(1, 1), *(pytest.param(*table, marks=pytest.mark.thorough) for table in ((1, 2), (2, 1)))]
 )
-def test_the_showdowns_that_are_solved_are_the_engines_with_all_dice(opener: int, responder: int) -> None:
+def test_the_solver_has_the_showdowns_of_the_engine(opener: int, responder: int) -> None:
     state, tree = beginning(opener, responder), solve.Tree(opener, responder)
     solver = solve.Solver(tree, 0.0)
     cups = list(product(enumerate(hands(opener)), enumerate(hands(responder))))
@@ -89,7 +89,7 @@ def test_the_showdowns_that_are_solved_are_the_engines_with_all_dice(opener: int
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("table", SMALL)
-def test_small_rounds_are_solved_to_their_exact_value(table: tuple[int, int]) -> None:
+def test_the_solver_reaches_the_exact_values_of_small_rounds(table: tuple[int, int]) -> None:
     low, high = share_of_rounds(solved(*table, 60), *table)
     assert low <= SMALL[table] + 1e-9
     assert high >= SMALL[table] - 1e-9
@@ -98,22 +98,22 @@ def test_small_rounds_are_solved_to_their_exact_value(table: tuple[int, int]) ->
 
 MISTAKES = {
     "ones are not wild": ("ONES_WILD", NOTHING_WILD),
-    "one die too many is asked for": ("verdict", lambda call, quantity, least, most: (least > quantity, None)),
+    "a bid needs one die too many": ("verdict", lambda call, quantity, least, most: (least > quantity, None)),
     "hands are equally likely": ("hands", lambda number: dict.fromkeys(hands(number), 1)),
 }
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_the_solver_is_found_by_the_best_response(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_response_reveals_a_mistake_in_the_solver(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solve, *MISTAKES[mistake])
     low, high = share_of_rounds(solved(1, 2, 60), 1, 2)
     assert high - low > 0.02
 
 
 @pytest.mark.thorough
-def test_with_a_tremble_every_decision_is_learnt() -> None:
-    """An equilibrium without one leaves replies to bids that are never made to chance."""
+def test_a_tremble_makes_the_solver_learn_every_decision() -> None:
+    """Without a tremble, the replies to bids that are never made are arbitrary."""
     tree = solve.Tree(1, 2)
     solver = solve.Solver(tree, 0.01)
     for _ in range(60):
@@ -122,7 +122,7 @@ def test_with_a_tremble_every_decision_is_learnt() -> None:
     assert np.isfinite(strategy).all()
     certain = tree.bids.index(Bid(1, 1))
     holds_a_one = [1 in hand for hand in tree.hands[1]]
-    assert (tree.weights(strategy, certain)[0, holds_a_one] < 0.01).all(), "nobody calls a bid that is surely true"
+    assert (tree.weights(strategy, certain)[0, holds_a_one] < 0.01).all(), "a bid that is certainly true is not called"
 
 
 # The net
@@ -152,7 +152,7 @@ def test_training_and_play_see_the_same_features(own: int, unseen: int, seed: in
 
 @pytest.mark.thorough
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**9), st.integers(0, 20))
-def test_a_checked_net_plays_as_the_net_at_a_table(own: int, unseen: int, seed: int, too_high: int) -> None:
+def test_batches_have_the_likelihoods_of_the_net(own: int, unseen: int, seed: int, too_high: int) -> None:
     rng, highest = Random(seed), highest_bid(own + unseen)
     bids = bids_of(rng, highest)
     if too_high:
@@ -164,14 +164,14 @@ def test_a_checked_net_plays_as_the_net_at_a_table(own: int, unseen: int, seed: 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("dice", [(1, 4), (4, 1), (2, 4)])
-def test_nobody_wins_much_against_the_net_of_the_package(dice: tuple[int, int]) -> None:
+def test_no_opponent_wins_much_against_the_net_of_the_package(dice: tuple[int, int]) -> None:
     """``python -m p2pdice.solved check`` computes all rounds, which takes minutes."""
     low, high = bounds(beginning(*dice), __main__.strategy(*dice))
     assert 0 <= (high - low) / 2 < __main__.WORST_ROUND
 
 
 @pytest.mark.thorough
-def test_a_net_that_has_learnt_nothing_gives_much_away() -> None:
+def test_an_untrained_net_gives_much_away() -> None:
     batches = training.Batches(Net(net.pack(layers(untrained()))))
 
     def play(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> Sequence[Likelihoods]:
@@ -185,7 +185,7 @@ def test_a_net_that_has_learnt_nothing_gives_much_away() -> None:
 
 
 def lessons() -> training.Lessons:
-    """Return lessons of a player who bids and calls at random."""
+    """Return lessons from a player who bids and calls at random."""
     tree = solve.Tree(1, 4)
     solution = np.zeros(tree.offset[-1])
     for node, moves in enumerate(tree.moves):
@@ -194,7 +194,7 @@ def lessons() -> training.Lessons:
 
 
 @pytest.mark.thorough
-def test_a_lesson_has_a_decision_with_the_likelihoods_of_its_possible_moves() -> None:
+def test_lessons_have_the_likelihoods_of_the_possible_moves() -> None:
     inputs, targets = lessons().draw(np.random.default_rng(1), 500)
     assert inputs.shape == (500, FEATURES)
     assert targets.shape == (500, OUTPUTS)
@@ -205,7 +205,7 @@ def test_a_lesson_has_a_decision_with_the_likelihoods_of_its_possible_moves() ->
 
 
 @pytest.mark.thorough
-def test_a_pupil_learns_the_same_from_the_same_seed_also_after_a_break() -> None:
+def test_training_is_reproducible_even_if_interrupted() -> None:
     taught = lessons()
     whole, broken, other = training.Pupil(1, 20), training.Pupil(1, 20), training.Pupil(2, 20)
     losses = [whole.learn(taught) for _ in range(20)]
@@ -223,7 +223,7 @@ def test_a_pupil_learns_the_same_from_the_same_seed_also_after_a_break() -> None
 
 @pytest.mark.thorough
 def test_training_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Here with tables up to one die, and a net for up to two."""
+    """To be quick, tables are limited to one die in each cup, and the net to two."""
     monkeypatch.setattr(net, "MOST_DICE", 2)
     monkeypatch.setattr(policy, "MOST_DICE_IN_TABLE", 1)
     monkeypatch.setattr(training, "SAVED", 2)

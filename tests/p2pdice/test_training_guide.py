@@ -1,6 +1,6 @@
-"""The example of docs/training.md: its seat is an environment, its agent is a player, and its measure is exact.
+"""The examples of docs/training.md: the environment, the trained agent as a bot, and the exploitability.
 
-The library that it learns with is too large for the tests: policies of random weights stand in.
+The training library is too large for the tests, so policies with random weights replace it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.fixture
 def ppo(agent: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example, without the library from which it learns."""
+    """Return the example with a stub of the training library."""
     library = ModuleType("sb3_contrib")
     library.MaskablePPO = None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sb3_contrib", library)
@@ -62,7 +62,7 @@ def ppo(agent: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def policy(activation: str = "Tanh", rules: Ruleset = ONE_DIE) -> SimpleNamespace:
-    """Return what an agent takes from a policy of the library, whose layers have these names and this order."""
+    """Return a stub of a policy of the training library, with the same layers in the same order."""
     size, actions = layout(rules, 2).size, layout(rules, 2).actions
     shapes = {
         "mlp_extractor.policy_net.0": (8, size), "mlp_extractor.policy_net.2": (7, 8),
@@ -98,7 +98,7 @@ def test_a_seat_is_an_environment_in_which_matches_end(ppo: ModuleType, players:
     assert set(ends) == {1.0, -1.0 / (players - 1)}
 
 
-def test_the_measure_is_that_of_the_same_policy_written_by_hand(ppo: ModuleType) -> None:
+def test_exploitability_is_that_of_the_same_policy_written_by_hand(ppo: ModuleType) -> None:
     start, _ = apply(new_match(ONE_DIE, 2), Rolled())
 
     def any_move(bids: tuple[Bid, ...], hands: Sequence[Hand]) -> list[dict[Bid | Liar, float]]:
@@ -111,7 +111,7 @@ def test_the_measure_is_that_of_the_same_policy_written_by_hand(ppo: ModuleType)
     assert ppo.exploitability(Uniform(), ONE_DIE) == pytest.approx((most - least) / 2)
 
 
-def test_an_agent_has_the_probabilities_of_the_policy_that_was_trained(agent: ModuleType, tmp_path: Path) -> None:
+def test_an_agent_has_the_probabilities_of_the_trained_policy(agent: ModuleType, tmp_path: Path) -> None:
     learnt = policy()
     agent.Network.copy_of(learnt).save(tmp_path / "agent.npz")
     network = agent.Network.load(tmp_path / "agent.npz")
@@ -134,7 +134,7 @@ def test_a_policy_of_another_kind_is_refused(agent: ModuleType) -> None:
         agent.Network.copy_of(policy("ReLU"))
 
 
-def test_an_arena_seats_the_agent_and_says_if_it_learnt_another_game(
+def test_an_arena_seats_the_agent_and_reports_other_rules_as_its_fault(
     agent: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -153,7 +153,7 @@ def test_an_arena_seats_the_agent_and_says_if_it_learnt_another_game(
 
 
 class SpielState:
-    """What the example needs of OpenSpiel's base class of states."""
+    """A stub of OpenSpiel's base class of states."""
 
     def __init__(self, game: object) -> None:
         pass
@@ -161,7 +161,7 @@ class SpielState:
 
 @pytest.fixture
 def openspiel(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example, without the library whose algorithms it is for."""
+    """Return the example with a stub of OpenSpiel."""
     library = MagicMock(PlayerId=SimpleNamespace(CHANCE=-1, TERMINAL=-4), Game=type("Game", (), {}), State=SpielState)
     library.Game.__init__ = lambda *_: None
     monkeypatch.setitem(sys.modules, "pyspiel", library)
@@ -170,7 +170,7 @@ def openspiel(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.mark.parametrize("rules", ["classic", "perudo", "spot-on", "joker"])
 @pytest.mark.parametrize("players", [2, 3])
-def test_a_game_for_openspiel_is_the_engines(openspiel: ModuleType, rules: str, players: int) -> None:
+def test_a_game_in_openspiel_follows_the_engine(openspiel: ModuleType, rules: str, players: int) -> None:
     rng = random.Random(rules)
     game = openspiel.Match(PRESETS[rules].with_options({"dice": "2"}), players)
     for _ in range(5):
@@ -189,7 +189,7 @@ def test_a_game_for_openspiel_is_the_engines(openspiel: ModuleType, rules: str, 
         assert {seat for seat, won in enumerate(state.returns()) if won == 1} == set(state.state.winners)
 
 
-def test_a_player_in_openspiel_knows_the_own_hand_and_what_is_public(openspiel: ModuleType) -> None:
+def test_a_player_in_openspiel_knows_their_hand_and_what_is_public(openspiel: ModuleType) -> None:
     def known(first: int, second: int, *moves: int) -> tuple[str, str]:
         state = openspiel.Match(ONE_DIE).new_initial_state()
         for action in (first, second, *moves):

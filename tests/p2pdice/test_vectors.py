@@ -1,4 +1,4 @@
-"""Canonical values that SPEC.md prints: whoever changes one of these changes the rules or the wire."""
+"""Canonical values that SPEC.md prints. If one changes, the rules or the wire format have changed."""
 
 from p2pdice.engine import apply, new_match
 from p2pdice.moves import Pledges, Roll, Rolled, Stakes
@@ -9,7 +9,7 @@ from .scripted import play, rolled, show
 
 
 def public(state: State) -> tuple[object, ...]:
-    """The canonical value without its first item, the options."""
+    """Return the canonical value without its first item, the options."""
     return plain(state)[1:]
 
 
