@@ -186,9 +186,9 @@ class ClaimsOnAmber:
 HOLD_FOR_EVERY_POWER = (
     "tests/p2pdice/test_powers.py",
     "tests/p2pdice/test_changes.py",
-    "tests/cli/test_narrate.py::test_the_samples_hold_every_type_of_event",
+    "tests/cli/test_narrate.py::test_the_samples_contain_every_type_of_event",
     "tests/cli/test_narrate.py::test_every_event_is_told_in_whole_sentences",
-    "tests/cli/test_narrate_motes.py::test_in_any_match_all_is_told_in_whole_sentences_and_what_is_offered_can_be_typed",
+    "tests/cli/test_narrate_motes.py::test_in_any_match_sentences_are_whole_and_offered_moves_are_legal",
     "tests/cli/table/test_whole_matches.py::test_matches_with_every_power_are_drawn",
 )
 

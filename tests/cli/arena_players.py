@@ -1,4 +1,4 @@
-"""Players of an arena whose authors made mistakes."""
+"""Players with mistakes, for tests of the arena."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from p2pdice.views import View
 
 
 class Raises(Player):
-    """Fails in every turn."""
+    """Raises an error in every turn."""
 
     def __init__(self, rng: Random) -> None:
-        """Need no randomness."""
+        """Ignore the generator."""
 
     def choose(self, view: View) -> Move:
         raise ZeroDivisionError
 
 
 class Cheats(Raises):
-    """Bids what nobody may bid."""
+    """Makes illegal bids."""
 
     def choose(self, view: View) -> Move:
         return Bid(0, 7)
@@ -39,49 +39,49 @@ class Leaves(Raises):
 
 
 class Interrupts(Raises):
-    """Raises what Ctrl-C would."""
+    """Raises the exception of Ctrl-C."""
 
     def choose(self, view: View) -> Move:
         raise KeyboardInterrupt
 
 
 class Cancels(Raises):
-    """Raises what the task of the games would if it were cancelled."""
+    """Raises the exception of a cancelled task."""
 
     def choose(self, view: View) -> Move:
         raise asyncio.CancelledError
 
 
 class Forgets(Raises):
-    """Returns nothing."""
+    """Returns no move."""
 
     def choose(self, view: View) -> Move:
         return None  # type: ignore[return-value]
 
 
 class Spells(Raises):
-    """Makes bids of what are no numbers."""
+    """Makes bids that consist of texts."""
 
     def choose(self, view: View) -> Move:
         return Bid("many", "3")  # type: ignore[arg-type]
 
 
 class Halves(Raises):
-    """Bids between two numbers."""
+    """Bids a fraction."""
 
     def choose(self, view: View) -> Move:
         return Bid(Fraction(7, 2), 3)  # type: ignore[arg-type]
 
 
 class Exceeds(Raises):
-    """Bids more than can be written."""
+    """Bids a number with more digits than Python prints."""
 
     def choose(self, view: View) -> Move:
         return Bid(10**5000, 3)
 
 
 class Tires(Player):
-    """Can be made three times in a process."""
+    """Can be constructed three times in a process."""
 
     made = 0
 
@@ -95,7 +95,7 @@ class Tires(Player):
 
 
 class Quits(Raises):
-    """Cannot be made."""
+    """Ends the process in its constructor."""
 
     def __init__(self, rng: Random) -> None:
         sys.exit(0)
@@ -109,7 +109,7 @@ class Unmade(Raises):
 
 
 class Rare(Raises):
-    """Fails in the second round, and bids too low in the fourth."""
+    """Raises an error in the second round, and bids too low in the fourth."""
 
     def choose(self, view: View) -> Move:
         if view.state.round == 4 and view.state.bids:
@@ -121,7 +121,7 @@ class Rare(Raises):
 
 
 class Inventive(Raises):
-    """Fails in a new way in every turn."""
+    """Raises a different error in every turn."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -142,7 +142,7 @@ class Unspeakable(Raises):
 
 
 class Talks(Raises):
-    """Says what it thinks."""
+    """Prints to standard output."""
 
     def choose(self, view: View) -> Move:
         print("I think")
@@ -166,11 +166,11 @@ class Honest(Player):
             self.lose()
 
     def lose(self) -> None:
-        """Take it."""
+        """Do nothing."""
 
 
 class Overturns(Honest):
-    """Ends its process rather than lose."""
+    """Kills its process when it has lost."""
 
     def lose(self) -> None:
         os._exit(1)

@@ -1,4 +1,4 @@
-"""The command line as its users meet it: in a process of its own, or in that of the test where this is the same."""
+"""Fixtures that run commands, in a process of their own or in the process of the test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def p2pdice(tmp_path: Path) -> Run:
-    """Run one command to its end, with ``given`` on standard input."""
+    """Run a command in a new process until it ends, with ``given`` on standard input."""
 
     def command(*arguments: str, given: str = "", **variables: str) -> Done:
         return run(*MODULE, *arguments, home=tmp_path / "home", given=given, variables=variables)
@@ -26,7 +26,7 @@ def p2pdice(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Run:
-    """Run one command as ``p2pdice`` does, but in this process: for tests that need no other."""
+    """Run a command as ``p2pdice`` does, but in the process of the test, which is faster."""
 
     def command(*arguments: str, given: str = "", **variables: str) -> Done:
         return run_here(*arguments, home=tmp_path / "home", given=given, variables=variables)
@@ -36,7 +36,7 @@ def here(tmp_path: Path) -> Run:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The summary of one demo, whose transcripts other tests look at."""
+    """The summary of a demo. Several tests read its transcripts."""
     folder = tmp_path_factory.mktemp("demo")
     out = str(folder / "homes")
     done = run(*MODULE, "demo", "--seed", "1", "--out", out, "--json", home=folder / "home")

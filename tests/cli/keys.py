@@ -1,4 +1,4 @@
-"""A player at the full screen who has nothing but keys, and what the screen must show at any size. POSIX only."""
+"""A player who uses only keys on the full screen, and checks of what a screen of any size shows. POSIX only."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ COLOR = re.compile(rb"\x1b\[[0-9;]*[349][0-9](?:;[0-9;]*)?m")
 BELL, SHOW_CURSOR = b"\x07", b"\x1b[?25h"
 PROMPT = "your turn>"
 BAND = -4
-"""The row that says what now, from below; the keys stand in the next one."""
+"""The row that says what to do now, counted from the bottom. The key bar is the row below it."""
 _WIDE = 110
-"""Columns from which on the talk stands beside the table."""
+"""The least number of columns at which the talk is drawn beside the table."""
 _COMMAND = re.compile(rb"\x1b\][^\x07]*\x07")
-"""Sets the title of the window, or asks for its background; the end of it is no bell."""
+"""A control sequence that sets the window title or asks for the background colour. It ends with BEL, which is not a
+bell here."""
 _FACE = re.compile(r"^(?:[‹<]?([1-6])(?: (?:wild|[A-Z][a-z]+))?[›>]?|Light|Grey|Neutral|Blue|Red|Dark)$")
-"""What stands below a large die."""
+"""The text below a large die."""
 _IN_SHORT = re.compile(r"^ ?You((?: *[\[‹<]?[1-6][\]›>]?(?: ?[LGNBRD](?![a-z]))?)+) *$", re.MULTILINE)
-"""Dice with powers have the letter of their mote after them."""
+"""One's own dice in a single line. After each die with a power stands the letter of its mote."""
 
 
 class KeyPlayer(Terminal):
-    """Ada before the full screen, which rings at each of her turns."""
+    """Ada on the full screen. The bell rings at each of her turns."""
 
     def __init__(
         self,
@@ -40,66 +41,66 @@ class KeyPlayer(Terminal):
     ) -> None:
         own = ("--ui", "screen", "--pace", pace, "--bell", "--name", "Ada") if own is None else own
         self._unpainted = b""
-        """The beginning of a picture: what has come after the last whole one."""
+        """The first part of an unfinished frame: all output since the last complete one."""
         super().__init__(home, *arguments, *own, size=size, **variables)
         self.is_ascii = "P2PDICE_ASCII" in variables
         self.pip = "o" if self.is_ascii else "●"
 
     def _painted(self, data: bytes) -> None:
-        """Look at whole pictures only, and hear a bell together with the picture that belongs to it."""
+        """Feed only complete frames to the screen, so that a bell is counted together with its frame."""
         whole, end, self._unpainted = (self._unpainted + data).rpartition(SHOW_CURSOR)
         super()._painted(whole + end)
 
     def end(self, patience: float = PATIENCE) -> int:
         code = super().end(patience)
-        super()._painted(self._unpainted)  # what follows the last picture
+        super()._painted(self._unpainted)  # what follows the last complete frame
         return code
 
     def is_asked(self) -> bool:
-        """Tell whether this player is asked for a move, and has not made it yet."""
+        """Return whether the table waits for this player's move."""
         return self._rung() > self._answered and self.display()[-1].startswith(PROMPT)
 
     def is_over(self) -> bool:
-        """Tell whether the end of a match is on the screen."""
+        """Return whether the screen shows the end of a match."""
         return "Again?" in self.status()
 
     def _rung(self) -> int:
         return _COMMAND.sub(b"", self.raw).count(BELL)
 
     def last_line(self) -> str:
-        """Return the line that is typed, without the hint beside it."""
+        """Return the input line, without the hint beside it."""
         return re.split(" {3,}", super().last_line())[0]
 
     def hint(self) -> str:
-        """Return what stands beside the line."""
+        """Return the hint beside the input line."""
         return super().last_line().removeprefix(self.last_line()).strip()
 
     def title(self) -> str:
-        """Return the title of the window."""
+        """Return the title of the terminal window."""
         with self._changed:
             return self._screen.title
 
     def status(self) -> str:
-        """Return the row that says what now."""
+        """Return the row that says what to do now."""
         return self.display()[BAND]
 
     def key_bar(self) -> str:
-        """Return the row of the keys."""
+        """Return the row that names the keys."""
         return self.display()[BAND + 1]
 
     def said(self) -> str:
-        """Return what is on the screen with its lines joined: those of the table, then those of a talk beside it."""
+        """Return the text on the screen as one line: first the table, then a talk that is drawn beside it."""
         rows = self.display()
         edge = self._edge()
         aside = [row[edge + 1 :] for row in rows[:BAND]] if edge < self._columns else []
         return " ".join(" ".join([*self.left(), *aside]).split())
 
     def until_said(self, *texts: str) -> None:
-        """Watch until all the texts are on the screen at the same time, broken into lines or not."""
+        """Wait until the screen shows all the texts at the same time. They may be wrapped."""
         self.wait_for(lambda: all(text in self.said() for text in texts), " and ".join(map(repr, texts)))
 
     def choose(self, start: str | tuple[str, ...]) -> str:
-        """Go through the moves until one begins like this, or like one of these; make it, and return it."""
+        """Step through the listed moves to one that begins with a given text. Make that move, and return it."""
         seen: list[str] = []
         while True:
             before = self.last_line()
@@ -113,7 +114,7 @@ class KeyPlayer(Terminal):
                 return move
 
     def choose_if(self, starts: Sequence[str]) -> str:
-        """Make the first move that begins like one of these, and return it; else pass, and return nothing."""
+        """Make the first move that begins with one of the texts, and return it. If none does, pass; return ``""``."""
         listed = ""
         while not listed.startswith("pass"):
             before = self.last_line()
@@ -126,12 +127,12 @@ class KeyPlayer(Terminal):
         return "" if listed.startswith("pass") else listed
 
     def enter(self) -> None:
-        """Make the move that stands in the line."""
+        """Make the move in the input line."""
         self._answered = self._rung()
         self.type(ENTER)
 
     def make_first(self) -> str:
-        """Make the first move that an arrow comes to, and return it: the lowest bid, if there is one."""
+        """Make the move that the right arrow selects first, and return it. If bids are legal, it is the lowest one."""
         self.type(RIGHT)
         self.wait_for(lambda: len(self.last_line()) > len(PROMPT), "a move in the line")
         move = self.last_line().removeprefix(PROMPT).strip()
@@ -139,7 +140,7 @@ class KeyPlayer(Terminal):
         return move
 
     def bid_beyond_the_dice(self, bid: str) -> None:
-        """Make a bid on more dice than there are, which has to be typed twice."""
+        """Make a bid on more dice than there are, which must be typed twice."""
         self.type(f"{bid}{ENTER}")
         self.until_said("There are only ")
         self.type(bid)
@@ -147,9 +148,9 @@ class KeyPlayer(Terminal):
         self.enter()
 
     def play_with_keys(self, look: Callable[[], None] = lambda: None) -> None:
-        """Call whatever is bid, and else make the first move that an arrow comes to, until a match is over.
+        """Play until the match is over: call each bid, and otherwise make the move that the right arrow selects first.
 
-        :param look: called at each question, before it is answered.
+        :param look: called before each question is answered.
         """
         self.wait_for(lambda: not self.is_over(), "a match")
         while True:
@@ -170,35 +171,31 @@ class KeyPlayer(Terminal):
         self.type("!")
 
     def pull(self, columns: int, lines: int) -> None:
-        """Pull the window to another size."""
+        """Resize the window, and wait until the frame is complete."""
         self.resize(columns, lines)
         self.check_frame()
 
-    # What must be seen
+    # What the screen shows
 
     def _edge(self) -> int:
-        """Return the column between the table and a talk beside it; beyond the screen if there is none."""
+        """Return the column between the table and a talk beside it; without a talk there, the number of columns."""
         bars = "|" if self.is_ascii else "│"
         found = {row.rfind(bars) for row in self.display()[1:BAND]} if self._columns >= _WIDE else {-1}
         return found.pop() if len(found) == 1 and found != {-1} else self._columns
 
     def left(self) -> list[str]:
-        """Return the rows of the table, without a talk that stands beside it."""
+        """Return the rows of the screen, without a talk beside the table."""
         edge = self._edge()
         rows = self.display()
         return [*(row[:edge] for row in rows[:BAND]), *rows[BAND:]]
 
-    def theirs(self, name: str) -> str:
-        """Return the row with the name of another player."""
-        return next((row for row in self.left()[1:] if re.search(rf"{name}\b", row)), "")
-
     def hand(self) -> list[int]:
-        """Return one's own dice as they are drawn, large or in a line."""
+        """Return the player's own dice, which are drawn large or in a single line."""
         rows = self.left()
         if found := _IN_SHORT.search("\n".join(rows)):
             return [int(face) for face in re.findall(r"[1-6]", found[1])]
         for number, row in enumerate(rows[:BAND]):
-            # Below each die stands its face or its name, and the dice are seven columns wide.
+            # A die is seven columns wide, and its face or name stands below it.
             above = rows[max(number - 3, 0) : number]
             pips = [sum(each[at : at + 7].count(self.pip) for each in above) for at in range(1, 41, 8)]
             below = [_FACE.search(row[at - 1 : at + 8].strip()) for at in range(1, 41, 8)]
@@ -208,12 +205,12 @@ class KeyPlayer(Terminal):
         return []
 
     def bid(self) -> str:
-        """Return the standing bid in words, as the band and the table have it; empty if there is none."""
+        """Return the standing bid in words, if the status row and the table agree on it; otherwise ``""``."""
         named = re.search(r"'s (\w+ \w+?s?)(?:, or|\.)", self.status())
         return named[1] if named is not None and named[1] in " ".join(self.left()[1:BAND]) else ""
 
     def check_frame(self) -> None:
-        """Wait until the whole screen is filled at its size: from the title to the line that is typed."""
+        """Wait until the screen is filled, from the title to the input line."""
 
         def is_whole() -> bool:
             rows = self.display()
@@ -223,13 +220,13 @@ class KeyPlayer(Terminal):
         self.wait_for(is_whole, f"a screen of {self._columns} x {self._lines}")
 
     def check_bidding(self) -> None:
-        """Wait until all is there that a bidder needs: the question, the dice in hand, the bid that stands."""
+        """Wait until the screen shows what a bidder needs: the question, their dice, and the standing bid."""
         self.check_frame()
 
         def is_all_there() -> bool:
             asked = self.status().strip().removeprefix("Your turn: ").lower()
             first = asked.startswith("make the first bid")
-            names_no_bid = first or asked.startswith("you must raise")  # a shield stands over the bid: it names that
+            names_no_bid = first or asked.startswith("you must raise")  # then the status row does not name the bid
             return bool(self.hand()) and (names_no_bid or (bool(self.bid()) and asked.startswith(("raise ", "call "))))
 
         self.wait_for(is_all_there, "a bidder's table")

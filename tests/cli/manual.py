@@ -1,4 +1,4 @@
-"""The man page, made of what the help says: ``python -m tests.cli.manual`` writes it anew."""
+"""The man page, generated from the help texts. ``python -m tests.cli.manual`` writes it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ENVIRONMENT: Final = {
 
 
 def manual() -> str:
-    """Return the man page in the language of troff."""
+    """Return the man page as troff source."""
     front = build()
     with front.make_context("p2pdice", [], resilient_parsing=True) as context:
         lines = [
@@ -65,7 +65,7 @@ def manual() -> str:
 
 
 def _command(group: Any, name: str, parent: Any) -> Iterator[str]:
-    """Give a command's usage, help, options and examples, or those of each command of a family."""
+    """Yield a command's usage, help, options and examples, and those of its subcommands."""
     command = group.get_command(parent, name)
     if command.hidden:
         return
@@ -90,7 +90,7 @@ def _list(items: Any) -> Iterator[str]:
 
 
 def _paragraphs(text: str | None) -> Iterator[str]:
-    """Give paragraphs as they are in help: those that begin with a backspace keep their lines."""
+    """Yield the paragraphs of a help text. As in Click, one that begins with a backspace keeps its line breaks."""
     for paragraph in (text or "").replace("\b\n", "\b").split("\n\n"):
         if paragraph.startswith("\b"):
             yield from (".PP", ".nf", *map(_text, paragraph[1:].splitlines()), ".fi")
@@ -99,7 +99,7 @@ def _paragraphs(text: str | None) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return plain text so that troff prints it as it is, whatever the locale."""
+    """Escape text so that troff prints it unchanged in any locale."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq").replace('"', r"\(dq")
     return re.sub(r"[^\x20-\x7e]", lambda sign: rf"\[u{ord(sign[0]):04X}]", re.sub(r"^(?=[.])", r"\&", escaped))
 

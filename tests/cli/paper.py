@@ -1,4 +1,4 @@
-"""A face of a table that writes down what it is told."""
+"""A fake user interface of a table, which records what it is told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protocol.storage.home import Home
 
 
 class Paper:
-    """Keeps every sentence, and reads the lines that are put into it."""
+    """Records every sentence in ``said``, and reads the lines in ``to_come`` as if a player typed them."""
 
     shows_board = False
     page_size: tuple[int, int] | None = None
@@ -34,22 +34,22 @@ class Paper:
         self.said.append(text)
 
     def remind(self, status: str) -> None:
-        """It is said when it is asked for."""
+        """Ignore the status line."""
 
     def refresh(self) -> None:
-        """Nothing is shown."""
+        """Paint nothing."""
 
     def ring(self, why: str = "turn") -> None:
-        """Nobody is called."""
+        """Ring no bell."""
 
     def show(self, table: object) -> None:
-        """It keeps sentences only."""
+        """Show no board."""
 
 
 def on_paper(
     node: object = None, *, home: Path | None = None, is_interactive: bool = True, **options: Any
 ) -> tuple[PlayerTable, Paper]:
-    """Return the table of a player whose node is this one, or has as much of one as a test needs, and its paper."""
+    """Return a player's table and the :class:`Paper` that it writes to. ``node`` may be a stub."""
     paper, owner = Paper(is_interactive=is_interactive), cast("Any", node or SimpleNamespace())
     if not hasattr(owner, "home"):
         owner.home = Home(Settings(home).home)

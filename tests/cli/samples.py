@@ -1,4 +1,4 @@
-"""One of every event, with the texts that a peer can choose put in."""
+"""Samples of every event, with given texts wherever a peer chooses the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MATCH = "0123456789abcdef" * 4
 
 
 def bidding() -> State:
-    """Return a state of three players in which seat 1 is to answer the bid 2x3 of seat 0."""
+    """Return a state with three players, in which seat 1 must answer the bid 2x3 of seat 0."""
     state, _ = apply(new_match(PRESETS["perudo"], 3), Rolled())
     state, _ = apply(state, Play(0, Bid(2, 3)))
     return state
@@ -32,7 +32,7 @@ ONE = Die(next(iter(POWERS)), 1)
 
 
 def played(example: str) -> Event:
-    """Return the event of playing a die like this, on another one if it is an answer."""
+    """Return the event of playing this die. If its power answers another power, the target is a die."""
     move = parse_move(example)
     assert isinstance(move, Power)
     return events.PowerPlayed(0, move.die, ONE if POWERS[move.die.mote].is_answer else move.target)
@@ -83,7 +83,7 @@ GAME: tuple[Event, ...] = (
 
 
 def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeEvent, ...]:
-    """Return every kind of event that a node can tell, seen by seat 0; ``name`` and ``reason`` come from a peer."""
+    """Return every kind of event of a node, as seat 0 sees it. ``name`` and ``reason`` are texts from a peer."""
     me = node.PlayerInfo("Ada", FINGERPRINT, is_me=True)
     peer = node.PlayerInfo(name, FINGERPRINT)
     players = (me, peer, node.PlayerInfo("Cleo", FINGERPRINT))

@@ -1,4 +1,4 @@
-"""A person before a real terminal: what is painted there, and which keys are pressed. POSIX only."""
+"""A program in a pseudo-terminal: tests press keys and read the screen. POSIX only."""
 
 from __future__ import annotations
 
@@ -29,31 +29,29 @@ if sys.platform != "win32":
 
 COLUMNS, LINES = 80, 24
 LINES_AT_ONCE = 'ui = "line"\npace = 0\n'
-"""Settings of those who do not ask for anything else."""
+"""The settings file, unless a test names another."""
 IN_FOREGROUND = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli import main; main()"
-"""Makes the pseudo-terminal the one whose Ctrl-C the process gets, as a shell does."""
-
-
+"""Makes the pseudo-terminal the controlling terminal of the process, so that Ctrl-C reaches it."""
 SHELL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
-"""The same for a shell in the place of the program."""
+"""The same, for a shell."""
 BASH = ("bash", "--norc", "--noprofile", "--noediting", "-i")
-"""Puts the terminal in order whenever a program has stopped or ended."""
+"""A shell that repairs the terminal modes whenever a program stops or ends."""
 DASH = ("dash", "-i")
-"""Leaves the terminal as a program leaves it."""
+"""A shell that does not repair the terminal modes."""
 ESCAPED = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
-"""What :func:`cli.render.escape` makes of a character."""
+"""A character escaped by :func:`cli.render.escape`."""
 FULL_SCREEN = 1049 << 5
-"""The full screen, among the modes of a screen of pyte."""
+"""The mode of a pyte screen that stands for the full (alternate) screen."""
 ENTERS_THE_SCREEN, LEAVES_THE_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
 class Paper(pyte.HistoryScreen):
-    """What is painted, and what was written beyond the right edge of the full screen."""
+    """A screen that also records text written beyond the right edge of the full screen."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self.beyond: list[str] = []
         self._is_pulled = False
-        """The window has had another size, and what comes may have been painted for that one."""
+        """Whether the window was resized. Then output may still be meant for the former size."""
         super().__init__(columns, lines, history=1000)
 
     def draw(self, data: str) -> None:
@@ -68,13 +66,13 @@ class Paper(pyte.HistoryScreen):
 
 
 class Terminal(Program):
-    """A process in a pseudo-terminal, and the screen that its output paints."""
+    """A process in a pseudo-terminal, and the screen with its output."""
 
     _begin = IN_FOREGROUND
     shows_foreign_text: ClassVar = False
-    """Whether others have written some of what is shown, so that something in it may be escaped."""
+    """Whether some of the text comes from others, so that escaped characters are expected."""
     is_alone: ClassVar = True
-    """Whether no other program writes there, whose lines the terminal breaks."""
+    """Whether no other program, such as a shell, writes to this terminal."""
 
     def __init__(self, home: Path, *arguments: str, size: tuple[int, int] = (COLUMNS, LINES), **variables: str) -> None:
         self._columns, self._lines = size
@@ -83,10 +81,10 @@ class Terminal(Program):
         self._may_read.set()
         self._stream = pyte.ByteStream(self._screen)
         self._rows: list[str] = []
-        """What is on the screen; empty until somebody looks."""
+        """A cache of the lines on the screen; empty if outdated."""
         self.raw = b""
         self._answered = 0
-        """Turns in which a move was made."""
+        """The number of turns that were answered."""
         settings = home.parent / "lines.toml"
         settings.write_text(LINES_AT_ONCE)
         own = {"TERM": "xterm", "P2PDICE_CONFIG": str(settings)}
@@ -107,7 +105,7 @@ class Terminal(Program):
         while self._may_read.wait():
             try:
                 data = os.read(self._fd, 65536)
-            except OSError:  # Linux says EIO when the other side is closed
+            except OSError:  # Linux raises EIO when the other side is closed
                 return
             if not data:
                 return
@@ -117,7 +115,7 @@ class Terminal(Program):
         self.raw += data
         self._stream.feed(data)
         self._rows = []
-        if b"\x1b[6n" in data:  # asked where its cursor stands, a terminal answers
+        if b"\x1b[6n" in data:  # a terminal answers this query with the position of its cursor
             self.type(f"\x1b[{self._screen.cursor.y + 1};{self._screen.cursor.x + 1}R")
 
     def __exit__(self, kind: type[BaseException] | None, *more: Any) -> None:
@@ -126,7 +124,7 @@ class Terminal(Program):
             self._check_painting()
 
     def _check_painting(self) -> None:
-        """Check that the program has painted nothing that it had to make visible itself, and all within the edges."""
+        """Check that the program's own texts needed no escaping, and that nothing was painted beyond the edge."""
         if not self.shows_foreign_text and (escaped := ESCAPED.findall(self.written())):
             raise self.failure(f"{escaped[:5]} were painted")
         if self.is_alone and (beyond := self._screen.beyond):
@@ -137,11 +135,11 @@ class Terminal(Program):
         super().close()
 
     def _release(self) -> None:
-        with suppress(OSError):  # it was closed already
+        with suppress(OSError):  # already closed
             os.close(self._fd)
 
     def hang_up(self) -> None:
-        """Close the terminal, as somebody who closes its window."""
+        """Close the terminal, as closing its window does."""
         self.freeze()
         os.close(self._fd)
 
@@ -152,7 +150,7 @@ class Terminal(Program):
     def interrupt(self) -> int:
         """Press Ctrl-C until the process has ended, and return its exit code.
 
-        Of one that comes in the moment before it reads, Python's input() takes notice at the next key only.
+        One press may not be enough: Python's input() notices a signal just before its read only at the next key.
         """
         while self.process.poll() is None:
             self.type("\x03")
@@ -161,26 +159,26 @@ class Terminal(Program):
         return self.end()
 
     def shown(self) -> str:
-        """Return everything that was shown, without the blanks at the ends of lines."""
+        """Return all lines that were shown, without trailing blanks."""
         with self._changed:
             above = ["".join(line[x].data for x in range(self._columns)) for line in self._screen.history.top]
             return "\n".join(line.rstrip() for line in (*above, *self._screen.display))
 
     def display(self) -> list[str]:
-        """Return the lines that are on the screen now, without the blanks at their ends."""
+        """Return the lines that are on the screen now, without trailing blanks."""
         with self._changed:
             if not self._rows:
                 self._rows = [line.rstrip() for line in self._screen.display]
             return self._rows
 
     def cells(self) -> list[list[Any]]:
-        """Return the characters on the screen now, line by line, each with its colours."""
+        """Return the characters that are on the screen now, line by line, with their colours."""
         with self._changed:
             lines = range(self._lines)
             return [[self._screen.buffer[y][x] for x in range(self._columns)] for y in lines]
 
     def until_display(self, *texts: str) -> list[str]:
-        """Watch until all the texts are on the screen at the same time; return its lines."""
+        """Wait until the screen shows all the texts at the same time; return its lines."""
 
         def found() -> list[str]:
             lines = self.display()
@@ -190,7 +188,7 @@ class Terminal(Program):
         return self.wait_for(found, " and ".join(map(repr, texts)))
 
     def join_line(self) -> str:
-        """Ask a host for the long line by which others join, and return it."""
+        """Type ``link`` at a host's table, and return the join line that appears."""
         self.until("p2pdice join")
         self.type("link\r")
         found = self.wait_for(lambda: re.search(r"p2pdice join (\S+/[A-Z0-9-]+)", self.shown()), "a long line")
@@ -198,7 +196,7 @@ class Terminal(Program):
         return found[1]
 
     def resize(self, columns: int, lines: int) -> None:
-        """Give the terminal another size, as pulling at the corner of its window does."""
+        """Resize the terminal, as dragging the corner of its window does."""
         with self._changed:
             self._columns, self._lines = columns, lines
             self._screen.resize(lines, columns)
@@ -207,11 +205,11 @@ class Terminal(Program):
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def freeze(self) -> None:
-        """Take no output any more, as a terminal does whose owner has pressed Ctrl-S."""
+        """Stop reading output, as Ctrl-S makes a terminal do."""
         self._may_read.clear()
 
     def thaw(self) -> None:
-        """Take output again."""
+        """Read output again."""
         self._may_read.set()
 
     def last_line(self) -> str:
@@ -220,20 +218,20 @@ class Terminal(Program):
             return self._screen.display[self._screen.cursor.y].rstrip()
 
     def until(self, *texts: str) -> None:
-        """Watch until all the texts are on the screen, or have been."""
+        """Wait until each of the texts has been shown."""
         self.wait_for(lambda: all(text in self.shown() for text in texts), " and ".join(map(repr, texts)))
 
     def until_last_line(self, *texts: str) -> None:
-        """Watch until the line with the cursor is one of these."""
+        """Wait until the line with the cursor is one of these."""
         self.wait_for(lambda: self.last_line() in texts, " or ".join(map(repr, texts)))
 
     def asks_for_move(self) -> bool:
-        """Tell whether the line with the cursor is the prompt for a move, and nothing after it."""
+        """Return whether the line with the cursor is the prompt for a move, with nothing typed."""
         return self.last_line().startswith("your turn") and self.last_line().endswith(">")
 
     def is_on_turn(self) -> bool:
-        """Tell whether a move is asked for that was not made yet."""
-        # The prompt can be there a moment before the sentence that belongs to it.
+        """Return whether the table waits for this player's move."""
+        # The prompt can appear a moment before its sentence.
         return self.asks_for_move() and len(self._turns()) > self._answered
 
     def written(self) -> str:
@@ -246,7 +244,7 @@ class Terminal(Program):
     def _turns(self) -> list[str]:
         """Return what was written after each announcement of a turn.
 
-        On the screen, one can be seen twice for a moment, while what stands around it is painted anew.
+        Raw output is counted, because the screen can show an announcement twice while it is repainted.
         """
         return self.written().split(TURN)[1:]
 
@@ -255,38 +253,38 @@ class Terminal(Program):
         return self._turns()[-1]
 
     def answer(self, *lines: str) -> None:
-        """Type what is asked for."""
+        """Answer the turn with these lines."""
         self._answered = len(self._turns())
         self.type("".join(f"{line}\r" for line in lines))
 
     def play_to_the_end(self) -> None:
-        """Open with one two, call whatever is bid, until the match is over; then leave."""
+        """Play a match as :meth:`play_a_match` does, then leave."""
         self.play_a_match()
         self.leave()
 
     def play_a_match(self, which: int = 1) -> None:
-        """Open with one two, call whatever is bid, until a match is over: the first one, or another of the evening."""
+        """Open with one two, and call any bid, until this many matches are over."""
         while True:
             self.wait_for(lambda: self.is_on_turn() or self._matches() >= which, "a turn or the end")
             if self._matches() >= which:
                 return
             self.answer(bold(self.asked()))
-            self.wait_for(lambda: not self.asks_for_move(), "another prompt")
+            self.wait_for(lambda: not self.asks_for_move() or self.is_on_turn(), "another prompt")
 
     def leave(self) -> int:
-        """Leave the table when the match is over, and return the exit code."""
+        """Leave the table after the match, and return the exit code."""
         self.until("Again?")
         self.type("quit\r")
         return self.end()
 
     def is_sane(self) -> bool:
-        """Tell whether lines are edited and echoed by the terminal again, as a shell expects."""
+        """Return whether the terminal edits and echoes lines again, as a shell expects."""
         local = termios.tcgetattr(self._fd)[3]
         return bool(local & termios.ICANON and local & termios.ECHO)
 
 
 class Shell(Terminal):
-    """A person before a shell with job control, from which they start a program."""
+    """A shell with job control, in which a program is started."""
 
     _begin = SHELL
     is_alone = False
@@ -298,22 +296,22 @@ class Shell(Terminal):
         self.type(f"{self.command}\r")
 
     def program(self) -> psutil.Process:
-        """Return the process that the shell has started for the program."""
+        """Return the process of the program."""
         return next(iter(psutil.Process(self.process.pid).children()))
 
     def until_stopped(self) -> None:
-        """Watch until the shell tells that the program is stopped, and can be typed at."""
+        """Wait until the program is stopped and the shell shows its prompt."""
         self.wait_for(lambda: self.program().status() == psutil.STATUS_STOPPED, "a stopped program")
         self.until_shell()
 
     def until_shell(self) -> None:
-        """Watch until the shell asks for a command, at a terminal that is in order."""
+        """Wait until the shell shows its prompt and the terminal modes are restored."""
         self.wait_for(lambda: self.last_line().removeprefix("^C") == "shell>" and self.is_sane(), "the shell")
 
     def go_on(self, text: str) -> None:
-        """Let the stopped program go on, and watch until it has painted the full screen again, with this text.
+        """Type ``fg``, and wait until the program has painted the full screen again, with this text.
 
-        What it had painted before, and what the shell echoes, does not count: keys would still go to the shell.
+        Earlier frames do not count, because until the new one keys would still go to the shell.
         """
         entered = self.raw.count(ENTERS_THE_SCREEN)
         self.type("fg\r")

@@ -1,4 +1,4 @@
-"""A player at the line mode through pipes: what is typed, and what comes back."""
+"""A player in a process of its own, in line mode: tests type through a pipe and read the output."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ QUESTIONS = (
     "You lose a die. Which one?",
     "You win. Which die",
 )
-"""The beginnings of all questions to a player."""
+"""How each question to a player begins."""
 OVER = "The transcript is"
-"""In the line that tells of the end of a match."""
+"""Part of the line that is printed when a match ends."""
 
 
 def bold(question: str) -> str:
-    """Answer a turn: open with one two, and call whatever is bid."""
+    """Return the answer to a turn: open with one two, and call any bid."""
     return "1x2" if "make the first bid" in question else "liar"
 
 
 class SeatedPlayer(Program):
-    """One ``p2pdice`` process, its output gathered as it comes."""
+    """A ``p2pdice`` process whose output is collected while it runs."""
 
     is_merged = True
 
@@ -36,11 +36,11 @@ class SeatedPlayer(Program):
         super().__init__(*MODULE, *arguments, home=home)
         self._read_so_far = 0
         self._unanswered = ""
-        """The line that told of a turn in which nothing has been typed yet."""
+        """The question that has not been answered yet; empty if there is none."""
 
     @property
     def seen(self) -> list[str]:
-        """Return the lines that were read on to so far."""
+        """Return the lines that ``until`` has read so far."""
         return self.output[: self._read_so_far]
 
     def type(self, line: str) -> None:
@@ -49,7 +49,7 @@ class SeatedPlayer(Program):
         super().type(line)
 
     def until(self, *texts: str) -> str:
-        """Read on until a line holds one of the texts, and return that line."""
+        """Read until a line contains one of the texts, and return that line."""
 
         def found() -> str:
             while self._read_so_far < len(self.output):
@@ -64,22 +64,22 @@ class SeatedPlayer(Program):
         return self.wait_for(found, " or ".join(map(repr, texts)))
 
     def play_to_the_end(self, answer: Callable[[str], str] = bold) -> None:
-        """Answer all turns until the match is over."""
+        """Answer each turn until the match is over."""
         while OVER not in (line := self._unanswered or self.until(*QUESTIONS, OVER)):
             self.type(answer(line))
 
     def finish(self) -> tuple[int, str]:
-        """Wait for the end; return the exit code and all output."""
+        """Wait until the process ends; return the exit code and all output."""
         code = self.end()
         self._read_so_far = len(self.output)
         return code, self.shown()
 
 
 def seated(home: Path, *arguments: str) -> SeatedPlayer:
-    """Start a player; used in a with statement, it ends with the block."""
+    """Start a player. At the end of a ``with`` block, the process is killed."""
     return SeatedPlayer(home, *arguments)
 
 
 def play_together(*players: SeatedPlayer) -> None:
-    """Let players play their match to its end, side by side."""
+    """Let players play their match to its end, each in a thread of its own."""
     side_by_side(*((player, player.play_to_the_end) for player in players))

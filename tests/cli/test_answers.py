@@ -1,4 +1,4 @@
-"""What a line is answered that can do nothing now: why, and what can be typed instead."""
+"""A line that has no effect now is answered with the reason and with what can be typed instead."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ ADA = node.PlayerInfo("Ada", "1111-2222", is_me=True)
         ("l", "One moment: Ben is signing."),
     ],
 )
-def test_only_a_move_is_answered_with_whose_turn_it_is(typed: str, told: str) -> None:
+def test_only_moves_out_of_turn_are_answered_with_whose_turn_it_is(typed: str, told: str) -> None:
     assert Table(is_my_turn=False).types(typed) == [told]
 
 
-def test_when_the_match_is_over_a_line_is_answered_with_what_can_be_typed_then() -> None:
+def test_after_the_match_lines_are_answered_with_what_can_be_typed() -> None:
     async def again(_wish: str) -> None:
-        """Nobody goes anywhere."""
+        """Do nothing."""
 
     table = Table(is_interactive=True, is_my_turn=False)
     table.line._again = again
@@ -54,7 +54,7 @@ def test_when_the_match_is_over_a_line_is_answered_with_what_can_be_typed_then()
 
 
 def staking(funds: int = 1000, tickets: int = 0) -> tuple[PlayerTable, Paper, list[object]]:
-    """Return a table whose reader is asked for a stake, what is said there, and what is played."""
+    """Return a table that asks for a stake, its record of sentences, and the list of moves played."""
     ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
     state = new_match(ruleset, 2)
     played: list[object] = []
@@ -67,7 +67,7 @@ def staking(funds: int = 1000, tickets: int = 0) -> tuple[PlayerTable, Paper, li
     return line, paper, played
 
 
-def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None:
+def test_after_staking_the_table_says_the_stake_and_who_is_awaited() -> None:
     line, paper, played = staking()
     line.obey("1,000")
     assert not played
@@ -81,21 +81,21 @@ def test_a_stake_is_answered_with_what_is_staked_and_who_is_waited_for() -> None
     assert paper.said == ["You stake 50 coins; waiting for Ben."]
 
 
-def test_whoever_has_nothing_to_stake_is_not_asked() -> None:
-    """They were put out of the match if they did not type stake 0."""
+def test_a_player_without_funds_is_not_asked_for_a_stake() -> None:
+    """Regression test: a player who did not type stake 0 was evicted."""
     _, paper, played = staking(funds=0, tickets=0)
     assert played == [Stake(0)]
     assert "You have nothing to stake, so you stake nothing." in paper.said
 
 
-def test_the_status_line_tells_ones_dice_from_their_number() -> None:
+def test_the_status_line_shows_the_players_dice_and_the_number_of_all_dice() -> None:
     table = Table()
     assert "; your dice 1, 2, 3, 3, 6; 10 dice in all; " in answers.status(table.line.board)
     table.line.board.hand = (3,)
     assert "; your die 3; 10 dice in all; " in answers.status(table.line.board)
 
 
-def test_only_those_who_stayed_are_said_to_have_signed_the_result() -> None:
+def test_after_a_player_conceded_only_those_who_stayed_signed() -> None:
     table = Table()
     state = table.line.board.state
     assert state is not None
@@ -112,23 +112,14 @@ def test_only_those_who_stayed_are_said_to_have_signed_the_result() -> None:
     assert "Everybody who stayed signed the result." in panel
 
 
-def test_a_spectator_is_told_that_stakes_are_chosen() -> None:
+def test_a_spectator_is_told_that_players_choose_stakes() -> None:
     ruleset = PRESETS["classic"].with_options({"stakes": "yes"})
     table = Table()
     table.line.take(node.MatchStarted("ab" * 32, ruleset, (ADA, BEN), None, new_match(ruleset, 2)))
     assert answers.whose_turn(table.line.board) == "everybody stakes in secret"
 
 
-def test_a_player_who_gives_up_out_of_turn_is_told_whose_move_comes_first() -> None:
-    said = Table(is_interactive=True, is_my_turn=False)
-    state = said.line.board.state
-    assert state is not None
-    said.line.board.state = state._replace(turn=1)
-    (answer,) = said.types("concede")
-    assert answer.startswith("Concede: you lose this match; it takes effect after Ben's move.")
-
-
-def test_own_bots_that_leave_after_a_match_are_not_worth_a_word() -> None:
+def test_own_bots_that_leave_after_a_match_are_not_mentioned() -> None:
     table = Table()
     table.line.board.over = cast("Any", SimpleNamespace())
     table.paper.said.clear()
@@ -140,7 +131,7 @@ def test_own_bots_that_leave_after_a_match_are_not_worth_a_word() -> None:
     assert table.paper.said == ["Ben left."]
 
 
-def test_bots_that_leave_after_a_match_are_news_to_a_host_only() -> None:
+def test_only_a_host_is_told_that_bots_leave_after_a_match() -> None:
     table = Table()
     table.line.board.over = cast("Any", SimpleNamespace())
     table.paper.said.clear()
@@ -152,7 +143,7 @@ def test_bots_that_leave_after_a_match_are_news_to_a_host_only() -> None:
     assert table.paper.said == ["Cleo (Zoe's bot) left."]
 
 
-def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> None:
+def test_a_host_whose_bots_take_all_seats_sees_no_join_line() -> None:
     table = Table()
     table.line.bots = frozenset({"3333-4444"})
     table.paper.said.clear()
@@ -165,7 +156,7 @@ def test_a_host_with_bots_in_all_other_seats_is_not_told_how_others_join() -> No
     assert "start" not in painted
 
 
-def test_a_round_has_the_same_number_everywhere_until_the_next_one_begins() -> None:
+def test_all_views_of_a_table_name_the_same_round() -> None:
     sample = Sample(PRESETS["classic"])
     sample.roll()
     sample.play("1x2", "liar")

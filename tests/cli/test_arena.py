@@ -1,4 +1,4 @@
-"""An arena is fair, can be repeated on any machine, survives whatever its bots do, and says how sure it is."""
+"""An arena is fair and reproducible, survives any bot, and states its uncertainty."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def plan(*bots: str, games: int = 12, rules: str = "classic", size: int = 2, mov
 
 
 def played(plan: Plan) -> list[Game]:
-    """Play an arena in this process."""
+    """Play all games of an arena in this process."""
     try:
         return play_games(plan, tuple(fixtures(plan.tables, plan.games)))
     finally:
@@ -84,18 +84,18 @@ def played(plan: Plan) -> list[Game]:
 
 
 def kept_games(plan: Plan) -> list[Game]:
-    """Return the games of an arena as a file has them."""
+    """Play an arena; return its games as its file stores them."""
     return [filed(plan, *each) for each in zip(fixtures(plan.tables, plan.games), played(plan), strict=True)]
 
 
 def in_processes(plan: Plan, jobs: int) -> list[Game]:
-    """Play an arena in processes of its own."""
+    """Play an arena in other processes."""
     batches = play_all(local(jobs), jobs, plan, fixtures(plan.tables, plan.games))
     return sorted((game for batch in batches for game in batch), key=lambda game: game.number)
 
 
 def first_of_two(plan: Plan, games: list[Game]) -> list[tuple[bool, dict[str, int]]]:
-    """Return for each game whether the first entrant has won it, and its faults. The other has none."""
+    """Return for each game whether the first entrant has won, and its faults. The other one must have none."""
     seats = [seated(plan.tables[0], game.number % 2).index(0) for game in games]
     assert not any(game.faults[1 - seat] for seat, game in zip(seats, games, strict=True))
     return [(seat in game.winners, game.faults[seat]) for seat, game in zip(seats, games, strict=True)]
@@ -110,7 +110,7 @@ def text(plan: Plan, number: int) -> Fixture:
 
 
 def program(folder: Path, body: str) -> str:
-    """Write a program that plays, and return the command that runs it."""
+    """Write a bot program; return its command."""
     path = folder / "bot.py"
     path.write_text(
         "import json, os, sys, time\n"
@@ -127,7 +127,7 @@ GOOD = "    if kind == 'hello': hello()\n    if kind == 'turn': move(message)\n"
 
 
 class ThreadPool(ThreadPoolExecutor):
-    """Plays in threads of this process."""
+    """Plays games in threads of this process."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self.submit(close_programs).result()  # in the thread that played
@@ -136,13 +136,13 @@ class ThreadPool(ThreadPoolExecutor):
 
 @pytest.fixture
 def here(here: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Commands in this process, whose arenas are played in its threads."""
+    """Run commands in this process. Arenas play in threads."""
     monkeypatch.setattr("cli.commands.arena.local", lambda jobs, _: lambda: ThreadPool(jobs))
     return here
 
 
 class Breaks(Executor):
-    """Plays at once, in this process, but for the work that would end it, told by its number from 1."""
+    """An executor that runs work at once. Work whose number (from 1) satisfies ``breaks`` fails instead."""
 
     def __init__(self, breaks: Callable[[int], bool]) -> None:
         self._count = 0
@@ -159,15 +159,13 @@ class Breaks(Executor):
 
 
 class TestFixtures:
-    """The games: who plays whom, with which dice."""
+    """The pairings, seats and dice of games."""
 
     @given(
         entrants=st.integers(2, 6), sizes=st.lists(st.integers(2, 6), min_size=1, max_size=2, unique=True),
         games=st.integers(1, 30),
     )  # fmt: skip
-    def test_everybody_sits_everywhere_as_often_as_everybody_else(
-        self, entrants: int, sizes: list[int], games: int
-    ) -> None:
+    def test_all_entrants_sit_in_each_seat_equally_often(self, entrants: int, sizes: list[int], games: int) -> None:
         tables = round_robin(entrants, ("classic",), sizes)
         seats: Counter[tuple[int, int]] = Counter()
         for fixture in fixtures(tables, games):
@@ -183,7 +181,7 @@ class TestFixtures:
             (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)
         }  # fmt: skip
 
-    def test_in_a_gauntlet_the_first_is_alone(self) -> None:
+    def test_in_a_gauntlet_the_first_entrant_sits_alone(self) -> None:
         assert [table.seats for table in gauntlet(3, ("classic",), (4,))] == [(0, 1, 1, 1), (0, 2, 2, 2)]
 
     def test_games_of_one_deal_have_the_same_dice_for_a_seat(self) -> None:
@@ -192,13 +190,13 @@ class TestFixtures:
         assert first_deals[0] == first_deals[1]
         assert games[0].leader == games[1].leader
 
-    def test_two_deals_have_other_dice(self) -> None:
+    def test_different_deals_have_different_dice(self) -> None:
         deals = {str(game.lines[0]) for game in played(plan("odds", "odds", games=20))}
         assert len(deals) == 10
 
 
 class TestGames:
-    """What is kept of a game."""
+    """The records of games."""
 
     @pytest.mark.parametrize("rules", PRESETS)
     def test_the_referee_agrees_with_every_game(self, rules: str) -> None:
@@ -209,17 +207,14 @@ class TestGames:
                 assert answer["ok"], answer
             assert answer["state"]["places"] == [list(place) for place in game.places]
 
-    def test_a_game_comes_back_from_json_as_it_was(self) -> None:
-        for game in kept_games(plan("odds", "odds", games=2, rules="motes")):
+    @pytest.mark.parametrize(("bot", "rules"), [("odds", "motes"), ("tests.cli.arena_players:Rare", "classic")])
+    def test_a_game_survives_json(self, bot: str, rules: str) -> None:
+        for game in kept_games(plan(bot, "odds", games=2, rules=rules)):
+            assert bot == "odds" or game.described
             back = Game.from_json(json.loads(json.dumps(game.to_json())))
             assert json.dumps(back.to_json()) == json.dumps(game.to_json())
 
-    def test_described_faults_come_back_from_json(self) -> None:
-        (game, *_) = kept_games(plan("tests.cli.arena_players:Rare", "odds", games=2))
-        assert game.described
-        assert Game.from_json(json.loads(json.dumps(game.to_json()))).described == game.described
-
-    def test_a_kept_game_can_be_read_without_the_heading(self, tmp_path: Path) -> None:
+    def test_a_stored_game_can_be_read_without_the_heading(self, tmp_path: Path) -> None:
         tables = round_robin(3, ("classic", "perudo"), (2,))
         rulesets = tuple(PRESETS[table.rules] for table in tables)
         arena = plan("odds", "press", "odds", games=2)._replace(tables=tables, rulesets=rulesets)
@@ -237,16 +232,16 @@ class TestGames:
         seats = Counter((tuple(line["bots"]), line["rules"]) for line in lines)
         assert seats[("odds", "press"), "classic"] == seats[("press", "odds"), "perudo"] == 2
 
-    def test_a_game_does_not_depend_on_those_before_it(self) -> None:
+    def test_a_game_does_not_depend_on_earlier_games(self) -> None:
         whole = plan("odds", "odds", games=8)
         last = play_games(whole, (text(whole, 7),))
         assert without_times(last) == without_times(played(whole))[7:]
 
 
 class TestPrograms:
-    """Programs play many games each, and none stalls an arena."""
+    """A program plays many games, and cannot stall an arena."""
 
-    def test_a_thousand_games_take_one_process_a_program(self, tmp_path: Path) -> None:
+    def test_many_games_take_one_process_per_program(self, tmp_path: Path) -> None:
         count = f"    if kind == 'hello': open({str(tmp_path / 'ids')!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
         games = played(plan(program(tmp_path, count + GOOD), "odds", games=40))
         ids = (tmp_path / "ids").read_text().split()
@@ -266,7 +261,7 @@ class TestPrograms:
         ],
         ids=["exits on its turn", "exits at hello", "garbage", "illegal", "flood", "an old turn", "hangs"],
     )  # fmt: skip
-    def test_a_bad_program_loses_its_games_and_is_named(self, tmp_path: Path, body: str, fault: str) -> None:
+    def test_the_faults_of_a_bad_program_are_counted(self, tmp_path: Path, body: str, fault: str) -> None:
         arena = plan(program(tmp_path, body), "odds", games=10, move_ms=300)
         games = played(arena)
         assert len(games) == 10
@@ -283,7 +278,7 @@ class TestPrograms:
         games = played(plan(program(tmp_path, seldom + GOOD), "odds", games=10))
         assert sum(sum(faults.values()) for game in games for faults in game.faults) == 1
 
-    def test_a_class_that_raises_costs_itself_a_move_and_nobody_the_arena(self) -> None:
+    def test_a_class_that_raises_does_not_stop_the_arena(self) -> None:
         arena = plan("tests.cli.arena_players:Raises", "tests.cli.arena_players:Cheats", "odds", games=4)
         games = played(arena)
         faults = Summary(arena, list(zip(fixtures(arena.tables, 4), games, strict=True))).standings
@@ -296,13 +291,13 @@ class TestPrograms:
             ("Exceeds", "crashed"), ("Interrupts", "crashed"), ("Cancels", "crashed"),
         ],
     )  # fmt: skip
-    def test_whatever_a_class_returns_or_raises_is_its_own_fault(self, name: str, fault: str) -> None:
+    def test_any_result_or_exception_of_a_class_is_its_fault(self, name: str, fault: str) -> None:
         games = played(plan(f"tests.cli.arena_players:{name}", "odds", games=2))
         assert [set(games[0].faults[0]), games[0].faults[1]] == [{fault}, {}]
         assert games[0].faults[0][fault] == len(games[0].ms[0])
 
     @pytest.mark.parametrize("presses", [1, 2])
-    def test_ctrl_c_ends_a_game_and_is_not_the_fault_of_the_bot_that_thinks(self, presses: int) -> None:
+    def test_ctrl_c_ends_a_game_without_a_fault(self, presses: int) -> None:
         asked: list[PlayerBot] = []
 
         class Thinks(PlayerBot):
@@ -314,7 +309,7 @@ class TestPrograms:
                 return await super().choose(view)
 
         bots = [Thinks("bot", LEVELS["odds"](Random(seat))) for seat in range(2)]
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of the tests may ignore it
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a pytest worker may ignore the signal
         try:
             with asyncio.Runner() as runner, pytest.raises(KeyboardInterrupt):
                 runner.run(play(0, "classic", PRESETS["classic"], bots, SharedDice("1")))
@@ -322,16 +317,16 @@ class TestPrograms:
             signal.signal(signal.SIGINT, before)
         assert len(asked) == 1
 
-    def test_a_class_that_cannot_be_made_any_more_loses_its_games(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_class_that_can_no_longer_be_constructed_loses_its_games(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(arena_players.Tires, "made", 0)
         games = played(plan("tests.cli.arena_players:Tires", "odds", games=8))
         assert [game.faults[game.number % 2] for game in games] == [{}] * 3 + [{"crashed": 1}] * 5
 
-    def test_a_program_that_ends_after_a_game_is_started_for_the_next_and_has_no_fault(self, tmp_path: Path) -> None:
+    def test_a_program_that_ends_after_a_game_is_restarted_without_a_fault(self, tmp_path: Path) -> None:
         games = played(plan(program(tmp_path, f"{GOOD}    if kind == 'bye': sys.exit()\n"), "odds", games=6))
         assert not any(faults for game in games for faults in game.faults)
 
-    def test_names_differ_whatever_the_entrants_are_called(self) -> None:
+    def test_entrants_get_different_names(self) -> None:
         bots = [
             "odds",
             "odds",
@@ -346,29 +341,29 @@ class TestPrograms:
         assert len(set(names)) == len(bots)
         assert max(map(columns, names)) <= NAME_COLUMNS
 
-    def test_a_program_that_hopelessly_fails_is_not_started_for_ever(self, tmp_path: Path) -> None:
+    def test_a_program_that_keeps_failing_is_given_up(self, tmp_path: Path) -> None:
         count = f"    open({str(tmp_path / 'starts')!r}, 'a').write('x'); sys.exit(1)\n"
         games = played(plan(program(tmp_path, count), "odds", games=12))
         assert len((tmp_path / "starts").read_text()) == GIVEN_UP * STARTS
         assert [game.faults[game.number % 2] for game in games[GIVEN_UP:]] == [{"crashed": 1}] * (12 - GIVEN_UP)
 
-    def test_copies_of_a_house_bot_have_whims_of_their_own(self) -> None:
+    def test_copies_of_a_house_bot_have_different_randomness(self) -> None:
         openings = [game.lines[1]["do"] for game in played(plan("random", "random", games=20))]
         assert any(first != second for first, second in zip(openings[::2], openings[1::2], strict=True))
 
 
 class TestFaults:
-    """An author finds a mistake from what an arena shows and keeps."""
+    """The list of faults, from which an author can find a mistake."""
 
     def listed(self, arena: Plan) -> tuple[list[dict[str, Any]], str]:
-        """Return the faults in all games of an arena, as data and as text."""
+        """Return the faults in all games of an arena, as JSON and as text."""
         faults = FaultList()
         for game in played(arena):
             fixture = text(arena, game.number)
             faults.add(game, seated(arena.tables[fixture.table], fixture.rotation))
         return faults.to_json(arena), faults.text(arena, Path("games.ndjson"))
 
-    def test_each_mistake_of_a_class_is_shown_once_with_its_traceback(self) -> None:
+    def test_each_kind_of_fault_is_shown_once_with_its_traceback(self) -> None:
         found, shown = self.listed(plan("tests.cli.arena_players:Rare", "odds", games=20))
         assert {each["kind"] for each in found} == {"crashed", "illegal"}
         assert "made no legal move: 1x1 " in shown
@@ -382,7 +377,7 @@ class TestFaults:
         assert shown.isascii()
         assert "\x1b" not in shown
 
-    def test_a_mistake_is_shown_with_a_game_that_has_it(self) -> None:
+    def test_a_fault_is_shown_with_a_game_that_contains_it(self) -> None:
         arena = plan("tests.cli.arena_players:Rare", "odds", games=20)
         found, shown = self.listed(arena)
         games = played(arena)
@@ -399,7 +394,7 @@ class TestFaults:
             f" ({counted(found[0]['times'], 'time')} in {counted(found[0]['games'], 'game')}; first in game " in shown
         )
 
-    def test_a_program_that_ended_is_shown_with_its_last_lines(self, tmp_path: Path) -> None:
+    def test_a_program_that_ended_is_shown_with_its_last_output(self, tmp_path: Path) -> None:
         fails = GOOD.replace("move(message)", "raise KeyError('its turn')")
         (found, *_), shown = self.listed(plan(program(tmp_path, fails), "odds", games=2))
         assert found["reason"] == "has ended (exit code 1), and wrote: KeyError: 'its turn'"
@@ -407,17 +402,17 @@ class TestFaults:
         assert "bot has ended (exit code 1)" in shown
 
     @pytest.mark.parametrize("name", ["Unspeakable", "Exceeds", "Leaves", "Forgets"])
-    def test_a_mistake_that_cannot_be_described_is_shown_all_the_same(self, name: str) -> None:
+    def test_a_fault_that_cannot_be_described_is_still_shown(self, name: str) -> None:
         found, shown = self.listed(plan(f"tests.cli.arena_players:{name}", "odds", games=2))
         assert len(found) == 1
         assert f"\n{name} " in f"\n{shown}"
 
-    def test_a_bot_that_is_not_started_any_more_says_why(self, tmp_path: Path) -> None:
+    def test_a_bot_that_was_given_up_has_a_reason(self, tmp_path: Path) -> None:
         found, _ = self.listed(plan(program(tmp_path, "    sys.exit(1)\n"), "odds", games=12))
         assert f"failed in {GIVEN_UP} games in a row, and is not started any more" in {each["reason"] for each in found}
 
-    def test_a_game_describes_a_few_faults_of_a_seat_and_an_arena_a_few_of_a_bot(self) -> None:
-        """A bot that makes up a new mistake each time fills neither the file nor the memory."""
+    def test_the_number_of_described_faults_is_limited(self) -> None:
+        """A bot with ever new errors fills neither the file nor the memory."""
         arena = plan("tests.cli.arena_players:Inventive", "odds", games=40)
         assert max(len(game.described) for game in played(arena)) == 8
         found, shown = self.listed(arena)
@@ -425,7 +420,7 @@ class TestFaults:
         assert shown.count("first in game") == 5
         assert "made 15 other kinds of faults" in shown
 
-    def test_one_fault_is_one(self) -> None:
+    def test_a_single_fault_is_singular(self) -> None:
         arena = plan("odds", "press", games=2)
         described = [SeatFault(0, 0, "late", f"did {what}", "", "") for what in "abcdef"]
         game = replace(played(arena)[0], faults=({"late": 1}, {}), described=tuple(described))
@@ -436,7 +431,7 @@ class TestFaults:
 
 
 class TestStandings:
-    """The standings say what the games say."""
+    """The standings agree with the games."""
 
     def summary(self, size: int, *places: tuple[tuple[int, ...], ...], ms: tuple[float, ...] = (1.0,)) -> Summary:
         table = ArenaTable("classic", (0, *(1,) * (size - 1)))
@@ -444,20 +439,20 @@ class TestStandings:
         games = [Game(i, "classic", 0, each, ({},) * size, (ms,) * size, ()) for i, each in enumerate(places)]
         return Summary(arena, list(zip(fixtures(arena.tables, len(places)), games, strict=True)))
 
-    def test_a_fair_share_is_that_of_the_seats(self) -> None:
+    def test_a_fair_share_is_the_share_of_seats(self) -> None:
         shares = self.summary(4, *[((0,), (1,), (2,), (3,))] * 4).shares
         assert {share.entrant: (share.fair, share.won) for share in shares} == {0: (0.25, 0.25), 1: (0.75, 0.75)}
 
-    def test_a_shared_victory_counts_in_part(self) -> None:
+    def test_a_shared_victory_counts_partly(self) -> None:
         summary = self.summary(3, ((0, 1), (2,)), ((1,), (2,), (0,)), ((0, 1, 2),))
         assert [share.won for share in summary.shares] == pytest.approx([5 / 18, 13 / 18])
         points = {each.entrant: each.rating.points for each in summary.standings}
-        assert points == {0: POINTS * 5 // 6, 1: POINTS * 13 // 6}  # exact, in whatever order the games are
+        assert points == {0: POINTS * 5 // 6, 1: POINTS * 13 // 6}  # exact, and so independent of the order of games
 
     @pytest.mark.parametrize(
         ("wins", "words"), [(40, ["better", "worse"]), (0, ["worse", "better"]), (20, ["open", "open"])]
     )
-    def test_the_table_calls_who_wins_for_sure_better(self, wins: int, words: list[str]) -> None:
+    def test_a_certain_winner_is_called_better(self, wins: int, words: list[str]) -> None:
         places = [((seat,), (1 - seat,)) for deal in range(40) for seat in ((0, 1) if deal < wins else (1, 0))]
         summary = self.summary(2, *places)
         assert [share.verdict for share in summary.shares] == words
@@ -469,10 +464,10 @@ class TestStandings:
         assert low <= float(won) <= high
         assert low < high
 
-    def test_nothing_is_decided_while_one_of_three_is_open(self) -> None:
+    def test_an_arena_is_undecided_while_one_entrant_is(self) -> None:
         table = ArenaTable("classic", (0, 1, 2))
         decision = Decision((table,), 0.5)
-        for deal in range(300):  # the second wins one of three games, as is fair; the first all others
+        for deal in range(300):  # the second wins one game of three, a fair share; the first wins the others
             for rotation in range(3):
                 seats = seated(table, rotation)
                 winner = seats.index(1 if rotation == 0 else 0)
@@ -482,19 +477,17 @@ class TestStandings:
         is_open = [low < 1 / 3 < high for low, high in (decision.bounds(0, entrant) for entrant in range(3))]
         assert (is_open, decision.is_made) == ([False, True, False], False)
 
-    def test_who_wins_is_rated_higher(self) -> None:
-        standings = self.summary(
-            2, ((0,), (1,)), ((1,), (0,))
-        ).standings  # the second game is played the other way round
+    def test_winners_are_rated_higher(self) -> None:
+        standings = self.summary(2, ((0,), (1,)), ((1,), (0,))).standings  # in the second game the seats are swapped
         assert [each.entrant for each in standings] == [0, 1]
         assert standings[0].rating.over_mean.elo > 0 > standings[1].rating.over_mean.elo
         assert [each.rating.points for each in standings] == [2 * POINTS, 0]
 
-    def test_the_slowest_moves_but_one_in_a_hundred_set_the_time_that_is_shown(self) -> None:
+    def test_the_shown_time_is_the_99th_percentile(self) -> None:
         standings = self.summary(2, ((0,), (1,)), ((1,), (0,)), ms=tuple(map(float, range(1, 101)))).standings
         assert {each.slow_ms for each in standings} == {100.0}
 
-    def test_the_chance_of_an_error_is_shared_by_all_answers(self) -> None:
+    def test_the_probability_of_error_is_divided_among_all_decisions(self) -> None:
         def deals(tables: int) -> int:
             decision = Decision((ArenaTable("classic", (0, 1)),) * tables, 0.01)
             for deal in range(1_000):
@@ -515,7 +508,7 @@ class TestStandings:
         arena = Plan(named(["odds", "press", "random"][: max(seats) + 1]), (table,), (), deals * size, "1", 1)
         decision, results = Decision((table,), 0.3), []
         for fixture in fixtures(arena.tables, arena.games):
-            first = seated(table, fixture.rotation).index(0)  # entrant 0 wins, so that soon this is sure
+            first = seated(table, fixture.rotation).index(0)  # entrant 0 always wins, so the decision comes soon
             places = ((first,), *((seat,) for seat in range(size) if seat != first))
             results.append((fixture, Game(fixture.number, "classic", 0, places, ({},) * size, ((1.0,),) * size, ())))
             decision.add(*results[-1])
@@ -528,9 +521,9 @@ class TestStandings:
 
 
 class TestRun:
-    """An arena stops when everything is decided, and a game is on the disk before the next one."""
+    """An arena stops once everything is decided, and writes each game to the disk."""
 
-    def test_it_stops_as_soon_as_everything_is_decided(self, tmp_path: Path) -> None:
+    def test_an_arena_stops_once_everything_is_decided(self, tmp_path: Path) -> None:
         arena = plan("odds", "tests.cli.arena_players:Raises", games=4_000)
         with Journal(tmp_path / "games", arena, is_resumed=False) as journal:
             decision = Decision(arena.tables, 0.01)
@@ -546,7 +539,7 @@ class TestRun:
 
 
 class TestCommand:
-    """What cannot be played is refused at once."""
+    """``p2pdice arena``: impossible arguments are refused, and options take effect."""
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
@@ -570,7 +563,7 @@ class TestCommand:
         assert done.returncode == 2
         assert said in " ".join(done.stderr.split())
 
-    def test_in_a_gauntlet_the_others_do_not_meet(self, here: Run) -> None:
+    def test_in_a_gauntlet_other_entrants_do_not_meet(self, here: Run) -> None:
         done = here("arena", "odds", "press", "cautious", "--gauntlet", "--games", "2", "--jobs", "1", "--json")
         assert {tuple(table["seats"]) for table in json.loads(done.stdout)["tables"]} == {
             ("odds", "press"), ("odds", "cautious")
@@ -584,7 +577,7 @@ class TestCommand:
         with open(tmp_path / "games", encoding="utf-8") as games:
             assert json.loads(games.readline())["tables"][0]["options"]["dice"] == 1
 
-    def test_the_same_command_keeps_the_games_of_the_last_one(self, here: Run) -> None:
+    def test_repeating_a_command_keeps_the_earlier_games(self, here: Run) -> None:
         def play(*options: str) -> Path:
             done = here("arena", "odds", "press", "--games", "2", "--jobs", "1", "--json", *options)
             return Path(json.loads(done.stdout)["file"])
@@ -595,15 +588,9 @@ class TestCommand:
         assert play("--resume") == second != first
         assert first.read_bytes() == games
 
-    def test_what_a_class_prints_is_no_part_of_the_standings(self, p2pdice: Run) -> None:
-        talks = "tests.cli.arena_players:Talks"
-        done = p2pdice("arena", "odds", talks, "--games", "2", "--jobs", "1", "--json")
-        assert json.loads(done.stdout)["bots"]
-        assert "I think" in done.stderr
-
 
 class TestJournal:
-    """What was played is not played again."""
+    """An interrupted arena is continued from its file."""
 
     @pytest.mark.parametrize("name", ["bot.py", "beside.py"])
     def test_games_of_another_version_of_a_bot_are_not_continued(
@@ -625,7 +612,7 @@ class TestJournal:
         assert "Error: bot has changed since the games in " in " ".join(done.stderr.split())
         assert "Begin a new arena, without --resume." in done.stderr
 
-    def test_half_a_line_without_its_end_is_played_again(self, tmp_path: Path) -> None:
+    def test_an_incomplete_last_line_is_played_again(self, tmp_path: Path) -> None:
         arena = plan("odds", "odds", games=2)
         path = tmp_path / "games.ndjson"
         with Journal(path, arena, is_resumed=False) as journal:
@@ -638,7 +625,7 @@ class TestJournal:
         assert path.read_bytes().endswith(b"\n")
 
     @pytest.mark.parametrize("change", [{"number": -1}, {"rules": "perudo"}])
-    def test_a_line_that_is_no_game_of_this_arena_is_refused(self, tmp_path: Path, change: dict[str, Any]) -> None:
+    def test_a_game_of_another_arena_is_refused(self, tmp_path: Path, change: dict[str, Any]) -> None:
         arena = plan("odds", "odds", games=2)
         path = tmp_path / "games.ndjson"
         with Journal(path, arena, is_resumed=False):
@@ -651,7 +638,7 @@ class TestJournal:
             Journal(path, arena, is_resumed=True)
         assert path.read_bytes() == before
 
-    def test_the_fixtures_are_worked_out_once_and_not_for_each_game(self, tmp_path: Path) -> None:
+    def test_fixtures_are_computed_once(self, tmp_path: Path) -> None:
         class Counted(tuple[ArenaTable, ...]):
             reads = 0
 
@@ -669,14 +656,14 @@ class TestJournal:
         Journal(path, arena, is_resumed=True).__exit__(None, None, None)
         assert Counted.reads == opened
 
-    def test_no_arena_is_written_over_another(self, tmp_path: Path) -> None:
+    def test_a_new_arena_does_not_overwrite_a_file(self, tmp_path: Path) -> None:
         arena, path = plan("odds", "odds"), tmp_path / "games.ndjson"
         path.write_text("anything")
         with pytest.raises(FileExistsError):
             Journal(path, arena, is_resumed=False)
         assert path.read_text() == "anything"
 
-    def test_it_is_kept_beside_those_before_it(self, tmp_path: Path) -> None:
+    def test_each_arena_gets_a_file_of_its_own(self, tmp_path: Path) -> None:
         arena = plan("odds", "odds")
         for run_ in (1, 2, 10, 11):
             path = kept(tmp_path, arena, is_resumed=False)
@@ -686,14 +673,14 @@ class TestJournal:
             if run_ == 2:
                 path.with_stem(path.stem[:-1] + "9").touch()
 
-    def test_a_program_is_another_one_in_another_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_arenas_of_programs_depend_on_the_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         own, house = plan("odds", "./bot.py"), plan("odds", "press")
         before = kept(tmp_path, own, is_resumed=False), kept(tmp_path, house, is_resumed=False)
         monkeypatch.chdir(tmp_path)
         after = kept(tmp_path, own, is_resumed=False), kept(tmp_path, house, is_resumed=False)
         assert (before[0] == after[0], before[1] == after[1]) == (False, True)
 
-    def test_a_house_bot_is_another_one_in_another_version(
+    def test_games_of_another_version_of_p2pdice_are_not_continued(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with Journal(tmp_path / "games", plan("odds", "odds"), is_resumed=False):
@@ -713,21 +700,21 @@ class TestJournal:
         with Journal(path, arena, is_resumed=True):
             pass
 
-    @pytest.mark.skipif(os.name == "nt", reason="Windows lets only some people make links")
+    @pytest.mark.skipif(os.name == "nt", reason="on Windows, creating links needs a special right")
     def test_two_arenas_do_not_write_to_one_file_by_two_names(self, tmp_path: Path) -> None:
         arena, path, link = plan("odds", "odds"), tmp_path / "games.ndjson", tmp_path / "link"
         link.symlink_to(path)
         with Journal(path, arena, is_resumed=False), pytest.raises(Failure, match="in use by another arena"):
             Journal(link, arena, is_resumed=True)
 
-    def test_a_longer_arena_goes_on_with_tables_of_any_size(self) -> None:
+    def test_an_arena_can_be_prolonged(self) -> None:
         tables = round_robin(3, ("classic",), (2, 3))
         few, many = list(fixtures(tables, 8)), list(fixtures(tables, 30))
         assert set(few) <= set(many)
         assert len({fixture.number for fixture in many}) == len(many)
         assert all(fixture_at(one_deal(tables), fixture.number) == fixture for fixture in many)
 
-    def test_a_killed_arena_goes_on_from_any_byte_of_its_file(self, tmp_path: Path) -> None:
+    def test_a_killed_arena_resumes_from_any_byte_of_its_file(self, tmp_path: Path) -> None:
         arena = plan("odds", "odds", games=4)
         games = played(arena)
         path = tmp_path / "games.ndjson"
@@ -742,7 +729,7 @@ class TestJournal:
             assert path.read_bytes() == data
             assert kept == max(0, data[:size].count(b"\n") - 1)
 
-    def test_the_file_of_another_arena_is_refused_and_kept(self, tmp_path: Path) -> None:
+    def test_the_file_of_another_arena_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "games.ndjson"
         Journal(path, plan("odds", "odds"), is_resumed=False).__exit__(None, None, None)
         before = path.read_bytes()
@@ -752,22 +739,22 @@ class TestJournal:
 
 
 class TestConfidence:
-    """What is called decided is decided."""
+    """Bounds and decisions are correct."""
 
     @settings(max_examples=30, deadline=None)
     @given(st.integers(0, 2**32), st.sampled_from([0.1, 0.25, 0.5]))
-    def test_the_mean_stays_inside_at_every_deal(self, seed: int, mean: float) -> None:
+    def test_the_bounds_contain_the_mean_at_every_deal(self, seed: int, mean: float) -> None:
         rng, bounds = Random(seed), ConfidenceSequence(1e-6, [mean])
         for _ in range(300):
             bounds.add(float(rng.random() < mean))
             assert not bounds.known.excludes(mean)
         assert not bounds.interval.excludes(mean)
 
-    def test_the_bounds_of_ten_deals_that_were_won_are_those_of_the_theorem(self) -> None:
+    def test_the_bounds_of_ten_won_deals_equal_the_theorems(self) -> None:
         bounds = ConfidenceSequence(0.1, [])
         for _ in range(10):
             bounds.add(1.0)
-        low, high = bounds.interval  # each eighth of the capital is multiplied in each of ten bets
+        low, high = bounds.interval  # each bet multiplies all eighths of the capital
         capital = sum((1 + 0.99 / 2**halving * (1 / low - 1)) ** 10 for halving in range(8)) / 8
         assert (capital, high) == (pytest.approx(2 / 0.1), 1.0)
 
@@ -780,7 +767,7 @@ class TestConfidence:
         assert bounds.interval == pytest.approx((1 - opposite.interval.high, 1 - opposite.interval.low))
         assert bounds.interval.low > bounds.known.low > 0.3
 
-    def test_what_is_known_is_not_forgotten(self) -> None:
+    def test_bounds_never_widen(self) -> None:
         bounds = ConfidenceSequence(0.1, [0.5])
         for score in [1.0] * 20 + [0.0] * 100:
             bounds.add(score)
@@ -792,12 +779,12 @@ class TestConfidence:
             bounds.add(float(rng.random() < 0.7))
         assert bounds.known.low > 0.5
 
-    def test_a_few_deals_that_end_alike_prove_nothing(self) -> None:
+    def test_a_few_equal_deals_prove_nothing(self) -> None:
         assert not interval([0.25, 0.25], 0.99).excludes(0.75)
         assert not interval([0.0, 0.0], 0.99).excludes(0.25)
         assert interval([0.0] * 40, 0.99).excludes(0.25)
 
-    def test_one_who_is_alike_is_not_decided(self) -> None:
+    def test_equal_bots_are_not_decided(self) -> None:
         arena = plan("odds", "odds", games=40)
         decision = Decision(arena.tables, 0.01)
         for fixture, game in zip(fixtures(arena.tables, 40), played(arena), strict=True):
@@ -806,13 +793,9 @@ class TestConfidence:
 
 
 class TestWorkers:
-    """The same games on one process, on two, and on a cluster."""
+    """One process, several processes, and a cluster play the same games."""
 
-    def test_two_processes_play_the_same_games_as_one(self) -> None:
-        arena = plan("odds", "odds", games=30, rules="motes")
-        assert without_times(in_processes(arena, 2)) == without_times(played(arena))
-
-    def test_what_a_killed_process_took_along_is_played_again(self) -> None:
+    def test_games_of_a_killed_process_are_played_again(self) -> None:
         arena = plan("odds", "odds", games=60)
         games: list[Game] = []
         for batch in play_all(local(2), 2, arena, fixtures(arena.tables, 60)):
@@ -821,14 +804,14 @@ class TestWorkers:
             games += batch
         assert without_times(games) == without_times(played(arena))
 
-    def test_work_that_ends_its_process_breaks_its_own_future_alone(self) -> None:
+    def test_work_that_ends_its_process_breaks_only_its_own_future(self) -> None:
         with local(1)() as executor:
             process = executor.submit(os.getpid).result()
             ends, next_ = executor.submit(os._exit, 1), executor.submit(os.getpid)
             assert isinstance(ends.exception(), BrokenExecutor)
             assert next_.result() != process
 
-    def test_who_ends_the_process_rather_than_lose_has_lost_and_is_named(self) -> None:
+    def test_a_class_that_kills_its_process_has_lost(self) -> None:
         arena, honest = (
             plan(f"tests.cli.arena_players:{name}", "random", games=2)._replace(seed="5")
             for name in ("Overturns", "Honest")
@@ -836,8 +819,9 @@ class TestWorkers:
         assert first_of_two(honest, played(honest)) == [(True, {}), (False, {})]
         assert first_of_two(arena, in_processes(arena, 2)) == [(True, {}), (False, {"crashed": 1})]
 
+    @pytest.mark.thorough
     @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-    def test_a_program_that_kills_its_parent_rather_than_lose_has_lost(self, tmp_path: Path) -> None:
+    def test_a_program_that_kills_its_parent_has_lost(self, tmp_path: Path) -> None:
         arena = plan(program(tmp_path, GOOD), "odds", games=2)
         won = [is_won for is_won, _ in first_of_two(arena, played(arena))]
         kills = (
@@ -847,7 +831,7 @@ class TestWorkers:
         program(tmp_path, GOOD + kills)
         assert [is_won for is_won, _ in first_of_two(arena, in_processes(arena, 1))] == won == [False, False]
 
-    def test_games_of_a_process_that_died_are_played_again_with_programs_of_their_own(self, tmp_path: Path) -> None:
+    def test_replayed_games_start_new_programs(self, tmp_path: Path) -> None:
         arena = plan(program(tmp_path, GOOD), "odds", games=4)
         games: list[Game] = []
         for batch in play_all(lambda: Breaks(lambda count: count == 1), 1, arena, fixtures(arena.tables, 4)):
@@ -855,19 +839,19 @@ class TestWorkers:
         assert not descendants("bot.py")
         assert without_times(games) == without_times(played(arena))
 
-    def test_a_game_that_ends_its_process_is_shared_if_nobody_is_beyond_suspicion(self) -> None:
+    def test_if_any_bot_may_have_ended_the_process_the_game_is_shared(self) -> None:
         arena = plan("a:B", "c:D", games=4)
         games = [
             game for batch in play_all(lambda: Breaks(bool), 1, arena, fixtures(arena.tables, 4)) for game in batch
         ]
         assert [(game.places, game.faults) for game in games] == [(((0, 1),), ({"crashed": 1},) * 2)] * 4
 
-    def test_processes_that_die_though_house_bots_play_end_the_arena(self) -> None:
+    def test_processes_that_die_under_house_bots_end_the_arena(self) -> None:
         arena = plan("odds", "press", games=4)
         with pytest.raises(WorkersDied):
             next(play_all(lambda: Breaks(bool), 1, arena, fixtures(arena.tables, 4)))
 
-    def test_nobody_waits_for_games_that_do_not_count(self, tmp_path: Path) -> None:
+    def test_closing_an_arena_does_not_wait_for_running_games(self, tmp_path: Path) -> None:
         hangs = GOOD.replace("move(message)", "move(message) if message['id'] < 9 else time.sleep(600)")
         arena = plan(program(tmp_path, hangs), "odds", games=400, move_ms=120_000)
         batches = play_all(local(1), 1, arena, fixtures(arena.tables, 400))
@@ -879,14 +863,14 @@ class TestWorkers:
         assert len(programs) == 1
         assert not psutil.wait_procs(programs, timeout=30)[1]
 
-    def test_programs_of_all_threads_are_ended_and_started_again_if_there_is_more_to_play(self, tmp_path: Path) -> None:
+    def test_ended_programs_are_restarted_for_further_games(self, tmp_path: Path) -> None:
         arena = plan(program(tmp_path, GOOD), "odds", games=4)
         both = tuple(fixtures(arena.tables, 4))
         with ThreadPool(1) as thread:
             games = thread.submit(play_games, arena, both[:2]).result()
             assert len(descendants("bot.py")) == 1
 
-            async def end() -> None:  # a worker of Dask calls it in its event loop
+            async def end() -> None:  # Dask calls it in an event loop
                 close_all_programs()
 
             asyncio.run(end())
@@ -894,7 +878,7 @@ class TestWorkers:
             games += thread.submit(play_games, arena, both[2:]).result()
         assert not any(faults for game in games for faults in game.faults)
 
-    def test_a_program_that_plays_is_ended_after_its_game(self, tmp_path: Path) -> None:
+    def test_a_playing_program_is_ended_after_its_game(self, tmp_path: Path) -> None:
         plays = GOOD.replace(
             "if kind == 'turn':",
             f"if kind == 'turn':\n        while not os.path.exists({str(tmp_path / 'go')!r}): pass\n       ",
@@ -911,7 +895,7 @@ class TestWorkers:
             thread.submit(close_programs).result()
 
     @pytest.mark.thorough
-    def test_a_scheduler_that_is_lost_is_told_in_sentences(self) -> None:
+    def test_a_lost_scheduler_is_reported_in_sentences(self) -> None:
         from distributed.client import FutureCancelledError
 
         lost = FutureCancelledError("key", "scheduler-connection-lost")
@@ -931,9 +915,10 @@ class TestWorkers:
         assert without_times(games) == without_times(played(arena))
 
 
+@pytest.mark.thorough
 class TestCluster:
-    def test_work_that_kills_every_worker_breaks_the_executor(self) -> None:
-        """A game that ends its process is counted as lost only if the feeder hears of it."""
+    def test_work_that_kills_every_worker_breaks_its_future(self) -> None:
+        """Only then does the arena count the game that ended the process as lost."""
         from distributed import KilledWorker  # takes half a second to import
 
         class Killed:
@@ -946,7 +931,7 @@ class TestCluster:
 
 
 class TestNames:
-    """A class is called by its name, a program by its file, and a second one by a number."""
+    """Names of bots: a class has its own name, a program that of its file, and namesakes get numbers."""
 
     @pytest.mark.parametrize(
         ("bots", "names"),
@@ -959,16 +944,16 @@ class TestNames:
             (("a:CarefulBidderOne", "a:CarefulBidderTwo"), ["CarefulBidder…", "CarefulBidd… 2"]),
         ],
     )
-    def test_unless_that_could_be_another(self, bots: tuple[str, ...], names: list[str]) -> None:
+    def test_names_are_short_and_unambiguous(self, bots: tuple[str, ...], names: list[str]) -> None:
         assert unique_names(bots) == names
 
-    def test_what_is_behind_a_name_that_two_share_is_told(self) -> None:
+    def test_shared_names_are_explained(self) -> None:
         bots = ["./karl.py --bold", "./karl.py --shy\x1b", "odds", "my_bots:Careful", "./odds"]
         assert list(name_key(bots, unique_names(bots))) == [
             "karl is ./karl.py --bold.", "karl 2 is ./karl.py --shy\\x1b.", "odds 2 is ./odds."
         ]  # fmt: skip
 
-    def test_it_is_the_same_in_all_that_an_arena_prints_and_keeps(self, here: Run, tmp_path: Path) -> None:
+    def test_all_outputs_of_an_arena_use_the_same_names(self, here: Run, tmp_path: Path) -> None:
         rare, games, logs = "tests.cli.arena_players:Rare", tmp_path / "games.ndjson", tmp_path / "logs"
         options = ["--games", "2", "--jobs", "1", "--log", str(logs)]
         shown = here("arena", rare, rare, *options, "--out", str(games)).stdout
@@ -989,7 +974,7 @@ class TestNames:
 
 
 class TestWidth:
-    """What an arena prints fits into 80 columns."""
+    """The output of an arena fits into 80 columns."""
 
     @pytest.mark.parametrize("size", [2, 10])
     @pytest.mark.parametrize("wins", [0, 1, 6, 11, 12])
@@ -1011,7 +996,7 @@ class TestWidth:
 
 
 class TestTerminal:
-    """Nothing but its own words comes on an arena's standard error."""
+    """Only an arena's own messages are printed on its standard error."""
 
     @staticmethod
     def begin(folder: Path, *bots: str, games: int = 4) -> subprocess.Popen[str]:
@@ -1021,17 +1006,19 @@ class TestTerminal:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def test_what_a_program_prints_there_goes_to_the_log(self, tmp_path: Path) -> None:
+    def test_output_of_bots_goes_to_the_log_or_to_standard_error(self, tmp_path: Path) -> None:
         talks = "    print('thinking aloud', file=sys.stderr, flush=True)\n"
-        begun = self.begin(tmp_path, program(tmp_path, talks + GOOD), "random")
-        _, said = begun.communicate()
+        begun = self.begin(tmp_path, program(tmp_path, talks + GOOD), "tests.cli.arena_players:Talks", "--json")
+        standings, said = begun.communicate()
         assert begun.returncode == 0
+        assert json.loads(standings)["bots"]
+        assert "I think" in said
         assert "thinking" not in said
         assert "thinking aloud" in (tmp_path / "home" / "p2pdice.log").read_text(encoding="utf-8")
 
-    @pytest.mark.skipif(os.name == "nt", reason="Windows has no masks of signals")
-    def test_a_thread_that_starts_a_process_lets_no_signal_through(self) -> None:
-        """It did once multiprocessing had started its tracker of resources, in the same thread, just before."""
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no signal masks")
+    def test_a_thread_that_starts_a_process_blocks_signals(self) -> None:
+        """Regression test: starting multiprocessing's resource tracker in the same thread had unblocked signals."""
         script = """if True:
             import signal
             from concurrent.futures import ThreadPoolExecutor
@@ -1047,14 +1034,14 @@ class TestTerminal:
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
         assert done.stdout == "SIGHUP SIGINT SIGTERM\n"
 
-    @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a process there as soon as it has begun")
+    @pytest.mark.skipif(os.name == "nt", reason="on Windows, Ctrl-C reaches a process as soon as it starts")
     @pytest.mark.parametrize("ending", ["SIGINT", *thoroughly(["SIGTERM", "SIGHUP"])])
-    def test_a_signal_while_processes_start_is_told_in_a_sentence(self, tmp_path: Path, ending: str) -> None:
-        begun = self.begin(tmp_path, "odds", "press", games=100_000)  # it does not end before it hears the signal
+    def test_a_signal_during_the_start_is_answered_with_a_sentence(self, tmp_path: Path, ending: str) -> None:
+        begun = self.begin(tmp_path, "odds", "press", games=100_000)  # too many games to end before the signal
         while not descendants("spawn_main", of=begun.pid):
             assert begun.poll() is None
             time.sleep(0.02)
-        if ending == "SIGHUP":  # which the group does not survive
+        if ending == "SIGHUP":  # the whole group would not survive it
             begun.send_signal(signal.SIGHUP)
         else:
             os.killpg(begun.pid, signal.Signals[ending])  # as a terminal does
@@ -1066,11 +1053,11 @@ class TestTerminal:
 
 @pytest.mark.thorough
 class TestInterrupted:
-    """An arena that ends too early goes on where it was, and leaves no process behind."""
+    """An interrupted arena leaves no process behind and can be resumed."""
 
     @pytest.mark.parametrize("ending", ["SIGINT", "SIGKILL"])
     @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-    def test_the_same_command_goes_on_with_it(self, tmp_path: Path, ending: str) -> None:
+    def test_an_interrupted_arena_is_resumed_by_the_same_command(self, tmp_path: Path, ending: str) -> None:
         bots = ["odds", program(tmp_path, GOOD)]
 
         def command(out: str, *options: str) -> list[str]:
@@ -1093,6 +1080,6 @@ class TestInterrupted:
 
 
 def without_clock(standings: str) -> Any:
-    """Return what an arena came to, but for times and where it was written."""
+    """Return the standings without times and paths."""
     data = json.loads(standings)
     return data["tables"], [{key: bot[key] for key in bot if not key.startswith("move_ms")} for bot in data["bots"]]

@@ -1,8 +1,8 @@
-"""An arena is as certain of its bots as it says: ratings, their intervals, and decisions, in games of known strengths.
+"""Ratings, their intervals, and decisions of an arena, checked with simulated games of known strengths.
 
-The simulated deals have one random number each. If all their games use it unchanged, they end alike: the dice decide
-everything. If it is shifted from rotation to rotation, the entrants share the luck. Each game by itself is won with the
-same probability in both cases.
+Each simulated deal draws one random number. With luck "alike", all games of the deal use that number, so they all have
+the same winner. With luck "shared", the number is shifted in each rotation, so the entrants take turns at being lucky.
+The probability of winning a single game is the same in both cases.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Luck = Literal["alike", "shared"]
 
 
 def simulated(rng: Random, seats: Sequence[int], logs: Sequence[float], luck: Luck) -> Deal:
-    """Play a deal between entrants with these logarithms of strengths."""
+    """Return the scores of a deal. ``logs`` are the logarithms of the entrants' strengths."""
     entrants = sorted(set(seats))
     strengths = [seats.count(entrant) * exp(logs[entrant]) for entrant in entrants]
     points: Counter[int] = Counter()
@@ -42,18 +42,18 @@ def simulated(rng: Random, seats: Sequence[int], logs: Sequence[float], luck: Lu
 
 
 def won(entrant: int, other: int, share: float = 1) -> list[Deal]:
-    """Return a deal of two games, with the share of them that an entrant has won."""
+    """Return a deal of two games; ``entrant`` has won this share of them."""
     points = round(2 * POINTS * share)
     return [tuple(sorted((DealScore(entrant, 1, points), DealScore(other, 1, 2 * POINTS - points))))]
 
 
 def rated(lucks: Iterable[Sequence[Deal]], entrants: int) -> list[Difference]:
-    """Return the ratings compared with the mean, with their standard errors."""
+    """Return each rating as a difference to the mean, with its standard error."""
     return [rating.over_mean for rating in rate(lucks, entrants, 1)]
 
 
 def plausible(trials: int, chance: float) -> range:
-    """Return how many of some trials may succeed. Fewer, or more, do so with a probability below 1/1000 each."""
+    """Return the plausible numbers of successes. Fewer or more each have a probability below 1/1000."""
     chances = [comb(trials, hits) * chance**hits * (1 - chance) ** (trials - hits) for hits in range(trials + 1)]
     low = next(hits for hits in range(trials) if sum(chances[: hits + 1]) > 0.001)
     high = next(hits for hits in range(trials, 0, -1) if sum(chances[hits:]) > 0.001)
@@ -61,16 +61,16 @@ def plausible(trials: int, chance: float) -> range:
 
 
 class TestRatings:
-    """Ratings are those of the model, whatever the order of the games."""
+    """Ratings agree with the model and do not depend on the order of games."""
 
-    def test_they_are_those_of_the_published_example(self) -> None:
+    def test_ratings_equal_the_published_example(self) -> None:
         """Agresti, Categorical Data Analysis (2002), table 10.11: baseball in 1987, compared with Baltimore."""
         teams = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
         victories = (
             (0, 7, 9, 7, 7, 9, 11), (6, 0, 7, 5, 11, 9, 9), (4, 6, 0, 7, 7, 8, 12), (6, 8, 6, 0, 6, 7, 10),
             (6, 2, 6, 7, 0, 7, 12), (4, 4, 5, 6, 6, 0, 6), (2, 4, 1, 3, 1, 7, 0),
         )  # fmt: skip
-        many = 100  # so that the hypothetical deals are negligible
+        many = 100  # so that the prior's hypothetical deals are negligible
         lucks = [
             won(one, other)
             for one, row in enumerate(victories)
@@ -84,7 +84,7 @@ class TestRatings:
             "Baltimore": 0,
         }  # fmt: skip
 
-    def test_they_are_those_of_hunters_algorithm(self) -> None:
+    def test_ratings_equal_those_of_hunters_algorithm(self) -> None:
         rng, logs = Random(1), (0.0, 1.0, -0.5, 0.3)
         tables = [(0, 1), (0, 1, 1, 1), (1, 2, 3), (0, 2, 0, 3), (3, 3, 0)]
         deals = [simulated(rng, seats, logs, "shared") for seats in tables for _ in range(6)]
@@ -102,7 +102,7 @@ class TestRatings:
         ratings = [own.elo for own in rated([[deal] for deal in deals], 4)]
         assert ratings == pytest.approx([ELO * (log(own) - middle) for own in strengths], abs=1e-3)
 
-    def test_they_do_not_depend_on_the_order_of_games(self) -> None:
+    def test_ratings_do_not_depend_on_the_order_of_games(self) -> None:
         rng = Random(1)
         tables = [ArenaTable("classic", seats) for seats in ((0, 1), (0, 1, 2), (1, 2, 2, 2))]
         games = []
@@ -124,7 +124,7 @@ class TestRatings:
         assert ratings() == before
         assert len({own.elo for own in before}) == 3
 
-    def test_a_shared_victory_is_a_part_of_one_for_each(self) -> None:
+    def test_a_shared_victory_is_divided(self) -> None:
         table = ArenaTable("classic", (0, 1, 2))
         deals = Deals()
         for rotation in range(3):
@@ -137,13 +137,13 @@ class TestRatings:
         assert first == pytest.approx(second)
         assert first.elo > 0 > third.elo
 
-    def test_who_never_wins_is_rated_with_little_certainty(self) -> None:
+    def test_an_entrant_who_never_wins_has_an_uncertain_rating(self) -> None:
         best, worst = rated([won(0, 1)] * 200, 2)
         assert best.elo - worst.elo > 700
         assert quantile_of(0.99) * best.uncertainty > best.elo / 4
 
-    def test_a_lead_is_not_made_uncertain_by_a_third(self) -> None:
-        """One who never wins makes everybody's mean uncertain, and nobody's lead over another."""
+    def test_a_third_entrant_makes_no_lead_uncertain(self) -> None:
+        """An entrant who never wins makes differences to the mean uncertain, but not leads over another entrant."""
         rng = Random(1)
         pairs = [[simulated(rng, (0, 1), (0.5, 0), "shared")] for _ in range(200)]
         (alone, _), (lead, _, last) = (rate(lucks, n, 1) for n, lucks in ((2, pairs), (3, pairs + [won(0, 2)] * 200)))
@@ -154,14 +154,14 @@ class TestRatings:
         assert lead.over_mean.uncertainty > 2 * lead.lead.uncertainty
         assert last.lead is None
 
-    def test_those_who_never_met_are_not_compared(self) -> None:
+    def test_entrants_who_never_met_are_not_compared(self) -> None:
         rng = Random(1)
         pairs = [[simulated(rng, seats, (0, 1, 0, 1), "shared")] for seats in ((0, 1), (2, 3)) for _ in range(500)]
         ratings = rated(pairs, 4)
         assert ratings[1].elo - ratings[0].elo == pytest.approx(ELO, rel=0.2)
         assert min(own.uncertainty for own in ratings) > 100
 
-    def test_games_that_are_counted_twice_make_nothing_more_certain(self) -> None:
+    def test_counting_games_twice_adds_no_certainty(self) -> None:
         rng = Random(1)
         deals = [simulated(rng, (0, 1), (0, 1), "shared") for _ in range(500)]
         once, twice, independent = (
@@ -177,7 +177,7 @@ TRIALS = 200
 
 
 def covered(tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck, deals: int) -> Counter[int]:
-    """Return in how many trials the interval of each entrant contains its true rating."""
+    """Return for each entrant the number of trials in which its interval contains the true rating."""
     middle = sum(logs) / len(logs)
     hits: Counter[int] = Counter()
     for trial in range(TRIALS):
@@ -190,7 +190,7 @@ def covered(tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck
 
 
 class TestIntervals:
-    """The interval of a rating contains the true one as often as it says."""
+    """Intervals contain the true value as often as they claim."""
 
     @pytest.mark.parametrize(
         ("tables", "logs"),
@@ -203,12 +203,14 @@ class TestIntervals:
         ids=["two", "round robin", "gauntlet", "three"],
     )
     @pytest.mark.parametrize("luck", [*thoroughly(["alike"]), "shared"])
-    def test_of_a_rating(self, tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck) -> None:
+    def test_intervals_of_ratings_contain_the_true_rating(
+        self, tables: Sequence[tuple[int, ...]], logs: Sequence[float], luck: Luck
+    ) -> None:
         hits = covered(tables, logs, luck, 40)
         assert {entrant for entrant in hits if hits[entrant] not in plausible(TRIALS, COVERAGE)} == set()
 
     @pytest.mark.parametrize("luck", ["alike", "shared"])
-    def test_of_a_share(self, luck: Luck) -> None:
+    def test_intervals_of_shares_contain_the_true_share(self, luck: Luck) -> None:
         seats, logs, hits = (0, 1, 1, 1), (0.8, 0.0), 0
         expected = exp(logs[0]) / (exp(logs[0]) + 3)
         for trial in range(TRIALS):
@@ -217,7 +219,7 @@ class TestIntervals:
             hits += not interval(won, COVERAGE).excludes(expected)
         assert hits in plausible(TRIALS, COVERAGE)
 
-    def test_of_games_that_are_taken_for_independent_would_be_noticed(self) -> None:
+    def test_wrongly_assuming_independent_games_would_be_detected(self) -> None:
         logs, deals, hits = (0.0, 0.7), 40, 0
         chance = 1 / (1 + exp(logs[0] - logs[1]))
         for trial in range(TRIALS):
@@ -231,20 +233,20 @@ class TestIntervals:
 ERROR = 0.2
 PAIR = ArenaTable("classic", (0, 1))
 WON_BY = [Game(0, "classic", 0, ((seat,), (1 - seat,)), ({}, {}), ((), ()), ()) for seat in (0, 1)]
-"""A game of two, by its winner."""
+"""Games of two players. The index is the winner."""
 
 
 def scores(rng: Random, chance: float, deals: int) -> list[int]:
-    """Return how many of its two games an entrant wins in each deal, both or none."""
+    """Return the number of games, 0 or 2, that an entrant wins in each deal."""
     return [2 * (rng.random() < chance) for _ in range(deals)]
 
 
 def decision_on(victories: Sequence[int], margin: float) -> Decision:
-    """Return the decision on two entrants, which may be made after any deal."""
+    """Return the decision on two entrants. It can be made after any deal."""
     decision = Decision((PAIR,), ERROR, margin)
     for deal, wins in enumerate(victories):
         for rotation in (0, 1):
-            winner = rotation if rotation < wins else 1 - rotation  # the first entrant sits where the rotation says
+            winner = rotation if rotation < wins else 1 - rotation  # the rotation is the seat of the first entrant
             decision.add(Fixture(0, 0, deal, rotation), WON_BY[winner])
         if decision.is_made:
             break
@@ -252,12 +254,12 @@ def decision_on(victories: Sequence[int], margin: float) -> Decision:
 
 
 def decided(victories: Sequence[int], margin: float) -> Verdict:
-    """Return what the decision says about the first of them."""
+    """Return the verdict of a decision about the first entrant."""
     return verdict(decision_on(victories, margin).bounds(0, 0), 0.5, margin)
 
 
 def decided_by(victories: Sequence[int], margin: float) -> Verdict:
-    """Decide in the wrong way: look again and again at an interval for a number of deals that was fixed in advance."""
+    """Decide incorrectly: look repeatedly at intervals that are only valid for a fixed number of deals."""
     for deals in range(10, len(victories) + 1, 10):
         bounds = interval([wins / 2 for wins in victories[:deals]], 1 - ERROR)
         if (answer := verdict(bounds, 0.5, margin)) != "open":
@@ -266,7 +268,7 @@ def decided_by(victories: Sequence[int], margin: float) -> Verdict:
 
 
 class TestDecisions:
-    """A decision is wrong at most as often as it says, and is made."""
+    """Decisions are made, and are wrong at most as often as they claim."""
 
     @pytest.mark.parametrize(
         ("chance", "margin", "wrong"),
@@ -277,12 +279,12 @@ class TestDecisions:
         ],
         ids=["equals", "equals, with a margin", "worse by the margin"],
     )
-    def test_it_is_seldom_wrong(self, chance: float, margin: float, wrong: set[Verdict]) -> None:
+    def test_decisions_are_seldom_wrong(self, chance: float, margin: float, wrong: set[Verdict]) -> None:
         rngs = [Random(trial) for trial in range(100)]
         errors = sum(decided(scores(rng, chance, 200), margin) in wrong for rng in rngs)
         assert errors < plausible(100, ERROR).stop
 
-    def test_one_that_forgets_how_often_it_looks_would_be_noticed(self) -> None:
+    def test_repeated_looks_at_fixed_intervals_would_be_detected(self) -> None:
         rngs = [Random(trial) for trial in range(100)]
         errors = sum(decided_by(scores(rng, 0.5, 200), 0.0) != "open" for rng in rngs)
         assert errors >= plausible(100, ERROR).stop
@@ -291,11 +293,11 @@ class TestDecisions:
         ("chance", "margin", "right"),
         [(0.7, 0.0, {"better"}), (0.3, 0.1, {"worse"}), (0.5, 0.2, {"alike", "not worse"})],
     )
-    def test_it_is_made(self, chance: float, margin: float, right: set[Verdict]) -> None:
+    def test_clear_differences_are_decided(self, chance: float, margin: float, right: set[Verdict]) -> None:
         answers = [decided(scores(Random(trial), chance, 800), margin) for trial in range(20)]
         assert "open" not in answers
         assert sum(answer in right for answer in answers) in plausible(20, 1 - ERROR / 2)
 
     @pytest.mark.parametrize(("margin", "is_made"), [(0.0, False), (0.2, True)])
-    def test_equals_are_decided_only_with_a_margin(self, margin: float, is_made: bool) -> None:
+    def test_equal_entrants_are_decided_only_with_a_margin(self, margin: float, is_made: bool) -> None:
         assert decision_on([1] * 100, margin).is_made == is_made

@@ -1,4 +1,4 @@
-"""What docs/bots.md shows is what happens, and the examples are programs that play."""
+"""docs/bots.md is correct, and the examples play."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ with open(sys.argv[1], "wb") as transcript:
 
 
 class Cautious(Player):
-    """Makes the lowest bid, and calls any that is made."""
+    """Opens with the lowest bid, and calls every bid."""
 
     def choose(self, view: View) -> Move:
         return view.legal[-1] if view.state.bid else view.legal[0]
 
 
-async def test_the_session_of_the_guide_is_what_the_example_says_and_hears(tmp_path: Path) -> None:
+async def test_the_guides_session_is_what_the_example_sends_and_receives(tmp_path: Path) -> None:
     listener, heard = tmp_path / "listener.py", tmp_path / "heard"
     listener.write_text(LISTENER, encoding="utf-8")
     command = [sys.executable, str(listener), str(heard), sys.executable, str(EXAMPLE)]
@@ -68,7 +68,7 @@ async def test_the_session_of_the_guide_is_what_the_example_says_and_hears(tmp_p
     assert shown[1] == session
 
 
-def test_the_example_of_the_guide_is_the_file() -> None:
+def test_the_guides_example_equals_the_file() -> None:
     assert f"```python\n{EXAMPLE.read_text(encoding='utf-8')}```" in GUIDE
     assert sum(bool(line) for line in EXAMPLE.read_text(encoding="utf-8").splitlines()) == 15
 
@@ -90,11 +90,11 @@ def test_the_numbers_of_the_guide_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [*thoroughly([["sh", "shellbot.sh"]]), [sys.executable, "odds15.py"]], ids=lambda words: words[1]
+    "command", thoroughly([["sh", "shellbot.sh"], [sys.executable, "odds15.py"]]), ids=lambda words: words[1]
 )
-def test_the_examples_conform(p2pdice: Run, command: list[str]) -> None:
+def test_the_example_bots_pass_the_bot_check(p2pdice: Run, command: list[str]) -> None:
     if shutil.which(command[0]) is None or (command[0] == "sh" and shutil.which("awk") is None):
-        pytest.skip("there is no shell with awk here")
+        pytest.skip("sh or awk is not installed")
     done = p2pdice(
         "bot", "check", "--move-ms", "20000", "--json", "--", command[0], str(ROOT / "examples" / command[1])
     )
@@ -102,7 +102,7 @@ def test_the_examples_conform(p2pdice: Run, command: list[str]) -> None:
     assert json.loads(done.stdout)["bot"] == Path(command[1]).stem
 
 
-def test_the_arena_of_the_guide_runs(p2pdice: Run) -> None:
+def test_the_guides_arena_command_runs(p2pdice: Run) -> None:
     done = p2pdice("arena", "odds", f'"{sys.executable}" "{EXAMPLE}"', "--games", "4", "--move-ms", "20000", "--json")
     assert done.returncode == 0, done.stderr
     assert [bot["faults"] for bot in json.loads(done.stdout)["bots"]] == [{}, {}]
@@ -112,14 +112,14 @@ CLAIMS = [
     tuple(cell.strip() for cell in line.strip("| ").split("|"))
     for line in GUIDE.partition("| preset | players | beside |")[2].partition("\n\n")[0].splitlines()[2:]
 ]
-"""The rows of the table that says who beats whom."""
+"""The rows of the table of results between levels."""
 
 
 @pytest.mark.parametrize("claim", [CLAIMS[0], *thoroughly(CLAIMS[4::4]), *slowly(sorted({*CLAIMS} - {*CLAIMS[::4]}))])
-def test_a_claim_about_the_levels_can_be_repeated_by_its_command(here: Run, claim: tuple[str, ...]) -> None:
+def test_a_claim_about_levels_is_reproduced_by_its_command(here: Run, claim: tuple[str, ...]) -> None:
     preset, players, beside, _, won, interval, fair, *_, command = claim
     low = float(interval.split("–")[0])
-    assert low > float(fair), "the claim itself: more than a fair share, for sure"
+    assert low > float(fair), "the claim: the whole interval is above a fair share"
     assert low < float(won)
     words = command.strip("`").split()
     done = here(*words[1:], "--games", players, "--jobs", "1", "--json")
@@ -130,7 +130,7 @@ def test_a_claim_about_the_levels_can_be_repeated_by_its_command(here: Run, clai
     assert table["fair"] == pytest.approx(float(fair) / 100, abs=0.001)
 
 
-def test_the_commands_of_the_claims_play_as_many_games_as_the_claims() -> None:
+def test_each_claims_command_plays_the_claimed_number_of_games() -> None:
     assert len(CLAIMS) >= 21
     for preset, players, beside, games, *_, command in CLAIMS:
         assert command == (
@@ -138,7 +138,8 @@ def test_the_commands_of_the_claims_play_as_many_games_as_the_claims() -> None:
         )
 
 
-def test_the_example_that_learns_learns() -> None:
+@pytest.mark.thorough
+def test_the_learning_example_learns_to_win() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "learn.py"), "--matches", "500"],
         capture_output=True,

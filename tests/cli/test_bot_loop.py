@@ -1,4 +1,4 @@
-"""An author finds out what a bot does: the same name for it everywhere, and a log of all its lines."""
+"""Help for authors of bots: consistent names, tracebacks, hints, and a log of all lines."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ async def rehearsed(folder: Path, *words: str, rules: str = "classic") -> tuple[
         ([f"'{sys.executable}' '{ROOT / 'examples' / 'odds15.py'}'"], "classic", "odds15"),
     ],
 )
-@pytest.mark.skipif(os.name == "nt", reason="the quotes are those of a POSIX shell")
-async def test_a_bot_of_any_kind_plays_where_a_program_does(
+@pytest.mark.skipif(os.name == "nt", reason="the command is quoted for a POSIX shell")
+async def test_programs_classes_and_house_bots_can_all_be_named_as_bots(
     tmp_path: Path, words: list[str], rules: str, name: str
 ) -> None:
     bot, faults = await rehearsed(tmp_path, *words, rules=rules)
@@ -69,7 +69,7 @@ async def test_a_bot_of_any_kind_plays_where_a_program_does(
     assert bot.moves > 0
 
 
-async def test_a_class_that_raises_at_a_table_is_shown_with_its_traceback(tmp_path: Path) -> None:
+async def test_an_error_in_a_players_class_is_reported_with_its_traceback(tmp_path: Path) -> None:
     bot, faults = await rehearsed(tmp_path, "tests.cli.arena_players:Rare")
     assert [fault.kind for fault in faults[:1]] == ["crashed"]
     assert "and wrote: KeyError: 'round 2" in faults[0].reason
@@ -84,7 +84,7 @@ async def test_a_class_that_raises_at_a_table_is_shown_with_its_traceback(tmp_pa
 
 
 @pytest.mark.parametrize("command", [("arena", "odds", "{}", "--games", "2"), ("bot", "check", "--", "{}")])
-def test_an_error_in_a_constructor_is_shown_once_and_where_it_is(here: Run, command: tuple[str, ...]) -> None:
+def test_an_error_in_a_constructor_is_shown_once_with_its_place(here: Run, command: tuple[str, ...]) -> None:
     done = here(*(word.format("tests.cli.arena_players:Unmade") for word in command))
     assert done.returncode
     told = " ".join(done.stderr.split())
@@ -105,8 +105,8 @@ def test_an_error_in_a_constructor_is_shown_once_and_where_it_is(here: Run, comm
         ("runs.py", "./runs.py, or runs:Class for a class in it"),
     ],
 )
-@pytest.mark.skipif(os.name == "nt", reason="Windows starts other files")
-async def test_a_file_or_a_class_that_is_typed_wrongly_is_recognized(
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other rules for executable files")
+async def test_a_mistyped_file_or_class_gets_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, meant: str
 ) -> None:
     (tmp_path / "sub").mkdir()
@@ -118,14 +118,14 @@ async def test_a_file_or_a_class_that_is_typed_wrongly_is_recognized(
     assert failed.value.hint == f"Did you mean {meant.format(python='python3')}?"
 
 
-def test_a_class_is_typed_without_the_ending_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_with_the_suffix_of_its_file_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").touch()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(EntrantError, match="as in mine:Careful"):
         make_player("mine.py:Careful", Random(1))
 
 
-async def test_a_log_has_every_line_in_and_out(tmp_path: Path) -> None:
+async def test_a_log_contains_every_line_in_both_directions(tmp_path: Path) -> None:
     bot, _ = await rehearsed(tmp_path, "odds")
     assert bot.log is not None
     assert bot.log.path == tmp_path / "odds.1.log"
@@ -162,7 +162,7 @@ def test_an_arena_logs_programs_and_classes_and_names_each_game(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/passwd", "", "..", "con", "a\x1b[2J\u202e\n", "x" * 999, "C:\\x"])
-def test_a_log_is_always_a_new_file_in_its_folder(tmp_path: Path, name: str) -> None:
+def test_every_log_is_a_new_file_in_the_folder(tmp_path: Path, name: str) -> None:
     first, second = LineLog(tmp_path, name), LineLog(tmp_path, name)
     first.close()
     second.close()
@@ -172,7 +172,7 @@ def test_a_log_is_always_a_new_file_in_its_folder(tmp_path: Path, name: str) -> 
     assert sorted(tmp_path.iterdir()) == sorted((first.path, second.path))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets only some people make links")
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, creating links needs a special right")
 def test_a_log_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / "bot.1.log").symlink_to(tmp_path / "elsewhere")
     log = LineLog(tmp_path, "bot")
@@ -181,7 +181,7 @@ def test_a_log_follows_no_link(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_whatever_a_program_writes_a_log_is_lines_of_printable_text(tmp_path: Path) -> None:
+def test_a_log_consists_of_printable_lines(tmp_path: Path) -> None:
     log = LineLog(tmp_path, "bot")
     for data in (
         b"\x1b[2J\xff\n",
@@ -202,7 +202,7 @@ def test_whatever_a_program_writes_a_log_is_lines_of_printable_text(tmp_path: Pa
     assert [mark for mark, _ in logged] == ["<", "<", "<", "!", "<", "#", "#"]
 
 
-def test_a_log_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_a_log_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert LARGEST_LOG == 2**28
     monkeypatch.setattr("cli.bots.line_log.LARGEST_LOG", 2_000)
     log = LineLog(tmp_path, "bot")
@@ -213,7 +213,7 @@ def test_a_log_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert lines(log.path)[-1] == ("#", "This log is full: the rest is not kept.")
 
 
-def test_what_is_said_at_a_table_has_no_text_from_the_program() -> None:
+def test_a_fault_is_announced_without_text_from_the_program() -> None:
     for kind in ("late", "malformed", "illegal", "crashed"):
         told = fault_in_talk(Fault(kind, "my dice are 6 6 6", 3, "liar", "6 6 6"), 2)
         assert told.startswith("My program ")
@@ -221,7 +221,7 @@ def test_what_is_said_at_a_table_has_no_text_from_the_program() -> None:
         assert "6" not in told
 
 
-def test_a_program_finds_its_own_packages_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bots_get_the_callers_python_path(monkeypatch: pytest.MonkeyPatch) -> None:
     for path, left in ((os.pathsep.join((_ROOT, "mine")), "mine"), (_ROOT, ""), ("mine", "mine")):
         monkeypatch.setenv("PYTHONPATH", path)
         restore_path()
@@ -235,7 +235,7 @@ def test_a_program_finds_its_own_packages_first(monkeypatch: pytest.MonkeyPatch)
         (("arena", "odds", "press", "--log", "x", "--cluster", "local"), "play on other machines"),
     ],
 )
-def test_a_folder_that_cannot_have_logs_is_refused(here: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_an_unusable_folder_for_logs_is_refused(here: Run, arguments: tuple[str, ...], said: str) -> None:
     done = here(*arguments)
     assert done.returncode == 2
     assert said in " ".join(done.stderr.split())

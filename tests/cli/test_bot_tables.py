@@ -1,4 +1,4 @@
-"""Programs at live tables: seated by their owner or by a host, over real links, never in the way, never left behind."""
+"""Bot programs at real tables: they sit down, cannot stall a match, and end with the command that runs them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Sit = Callable[..., SeatedPlayer]
 
 @pytest.fixture
 def sit(tmp_path: Path) -> Iterator[Sit]:
-    """Start players, each in the home of their name."""
+    """Start players. Each home has the name of its player."""
     with ExitStack() as stack:
         yield lambda name, *arguments: stack.enter_context(seated(tmp_path / name, *arguments))
 
@@ -47,7 +47,7 @@ def as_text(command: list[str]) -> str:
     return " ".join(f'"{word}"' for word in command)
 
 
-def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, here: Run, tmp_path: Path) -> None:
+def test_a_bot_program_plays_a_fair_match(sit: Sit, here: Run, tmp_path: Path) -> None:
     host = sit("Ada", "host", "--name", "Ada", "--set", "dice=2", "--rules", "joker")
     command = program(tmp_path, "good", GOOD)
     bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--move-ms", "20000", "--", *command)
@@ -62,7 +62,7 @@ def test_a_program_sits_down_at_a_table_and_its_match_is_fair(sit: Sit, here: Ru
     wait_until_gone(*pids(tmp_path))
 
 
-def test_with_json_a_bot_tells_its_events_and_faults_as_ndjson(sit: Sit, tmp_path: Path) -> None:
+def test_with_json_a_bot_prints_events_and_faults_as_ndjson(sit: Sit, tmp_path: Path) -> None:
     host = sit("Ada", "host", "--name", "Ada", "--set", "dice=1")
     command = program(tmp_path, "wrong", "for turn in listen(): move(turn, '\\x1b[2J')")
     bot = sit("Bot", "bot", join_line(host), "--json", "--name", "Bot", "--", *command)
@@ -72,7 +72,7 @@ def test_with_json_a_bot_tells_its_events_and_faults_as_ndjson(sit: Sit, tmp_pat
     lines = [json.loads(line) for line in told.splitlines()]
     faults = [line for line in lines if line["type"] == "BotFault"]
     assert faults
-    # Everybody at the table is told, but not what the program wrote: that could give away its dice.
+    # All players are told of the fault, but not what the program wrote, because that could reveal its dice.
     assert any("My program made an illegal move, so I play " in line for line in host.finish()[1].splitlines())
     assert set(faults[0]) == {"type", "sentence", "bot", "kind", "faults", "trace"}
     assert (faults[0]["kind"], faults[0]["faults"]) == ("illegal", 1)
@@ -121,9 +121,9 @@ def test_no_program_stalls_the_table_of_its_host(sit: Sit, here: Run, tmp_path: 
     wait_until_gone(*pids(tmp_path))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_program_ends_with_the_command_that_runs_it(sit: Sit, tmp_path: Path, how: str) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("how", ["SIGTERM", *thoroughly(["SIGINT", "SIGHUP"])])
+def test_a_bot_program_ends_with_its_command(sit: Sit, tmp_path: Path, how: str) -> None:
     host = sit("Ada", "host", "--name", "Ada", "--seats", "3")
     command = program(tmp_path, "stubborn", STUBBORN)
     bot = sit("Bot", "bot", join_line(host), "--name", "Bot", "--", *command)
@@ -133,8 +133,8 @@ def test_a_program_ends_with_the_command_that_runs_it(sit: Sit, tmp_path: Path, 
     wait_until_gone(*pids(tmp_path))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
-def test_the_bots_of_a_host_who_was_killed_leave(sit: Sit, tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+def test_the_bots_of_a_killed_host_end(sit: Sit, tmp_path: Path) -> None:
     command = program(tmp_path, "stubborn", STUBBORN)
     host = sit("Ada", "host", "--name", "Ada", "--seats", "3", "--bot", as_text(command))
     host.until("sits down")
@@ -142,10 +142,10 @@ def test_the_bots_of_a_host_who_was_killed_leave(sit: Sit, tmp_path: Path) -> No
     wait_until_gone(*pids(tmp_path))
 
 
-def test_no_other_account_reads_the_token_of_a_private_table(
+def test_the_token_of_a_private_table_is_in_no_command_line(
     sit: Sit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zygote, "STARTERS", frozenset())  # the command line of a fork is that of its zygote
+    monkeypatch.setattr(zygote, "STARTERS", frozenset())  # a fork would show its zygote's command line
     command = program(tmp_path, "good", GOOD)
     host = sit("Ada", "host", "--private", "--name", "Ada", "--seats", "4", "--bots", "1", "--bot", as_text(command))
     token = join_line(host).rpartition("/")[2]
@@ -169,7 +169,7 @@ def test_no_other_account_reads_the_token_of_a_private_table(
         (("--bots", "9", "--bot", "a"), "10 bots leave you no seat: a table has at most ten"),
     ],
 )
-def test_a_host_is_told_what_is_wrong_with_the_bots(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
+def test_a_host_is_told_which_bot_options_are_wrong(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
     done = here("host", *arguments)
     assert done.returncode == ExitCode.USAGE
     assert complaint in done.stderr

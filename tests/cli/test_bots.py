@@ -1,4 +1,4 @@
-"""Any program may play, and none can stall a table: what it does wrong is counted, and a default move is played."""
+"""Bot programs: faults are counted and a default move is played, so that no program can stall a table."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from p2pdice.views import view
 from tests.cli.conftest import Run
 from tests.p2pdice.scripted import dealt, play, random_play, rolled, rules, show
 from tests.programs import ROOT, wait_until_gone
+from tests.tiers import thoroughly
 
 PRELUDE = """
 import json, os, subprocess, sys, time
@@ -60,7 +61,7 @@ Write = Callable[[str], list[str]]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Write:
-    """Write a program, and return the command that runs it."""
+    """A function that writes a program and returns its command."""
 
     def write(text: str) -> list[str]:
         path = tmp_path / "odd.py"
@@ -73,7 +74,7 @@ def program(tmp_path: Path) -> Write:
 async def rehearsed(
     command: list[str], *, move_ms: int = PATIENT, ruleset: str = "classic", dice: str = "2"
 ) -> ProgramBot:
-    """Let a program play a short match against the house; return it, closed."""
+    """Let a program play a short match against a house bot; return the program, closed."""
     faults: list[Fault] = []
     bot = ProgramBot(command, move_ms=move_ms, on_fault=faults.append)
     await bot.open()
@@ -92,7 +93,7 @@ async def rehearsed(
     return bot
 
 
-async def test_a_program_that_speaks_the_protocol_makes_no_fault(program: Write) -> None:
+async def test_a_correct_program_makes_no_fault(program: Write) -> None:
     bot = await rehearsed(program(GOOD))
     assert (bot.faults, bot.is_given_up) == (Counter(), True)
     assert bot.moves > 0
@@ -101,7 +102,7 @@ async def test_a_program_that_speaks_the_protocol_makes_no_fault(program: Write)
 
 
 @pytest.mark.parametrize("name", PRESETS)
-async def test_bots_play_the_match_that_players_play(name: str) -> None:
+async def test_bots_and_players_play_identical_matches(name: str) -> None:
     def players() -> list[Player]:
         return [OddsPlayer(Random(seat)) for seat in range(3)]
 
@@ -112,48 +113,51 @@ async def test_bots_play_the_match_that_players_play(name: str) -> None:
 LATE, MALFORMED, ILLEGAL, CRASHED = ("late",), ("malformed",), ("illegal",), ("crashed",)
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        ("", CRASHED),
-        ("sys.exit(3)", CRASHED),
-        ("sys.stdin.close(); time.sleep(60)", LATE),
-        ("hello(); sys.stdout.close(); os.close(1); time.sleep(60)", CRASHED),
-        ("hello(); os.close(0); time.sleep(60)", (*CRASHED, *LATE)),
-        ("for turn in listen(): sys.exit('at the first turn')", CRASHED),
-        ("for turn in listen(): time.sleep(60)", LATE),
-        ("hello(); time.sleep(60)", LATE),
-        ("for turn in listen(): time.sleep(0.4); move(turn)", LATE),
-        ("for turn in listen(): print('thinking hard', flush=True); move(turn)", MALFORMED),
-        ("for turn in listen(): print('{', flush=True)", MALFORMED),
-        ("for turn in listen(): print('[1]', flush=True)", MALFORMED),
-        ("for turn in listen(): print('NaN', flush=True)", MALFORMED),
-        ("for turn in listen(): os.write(1, b'\\xff\\xfe\\n')", MALFORMED),
-        ("for turn in listen(): say(type='move', id=turn['id'], do=['liar'])", MALFORMED),
-        ("for turn in listen(): say(type='move', id=turn['id'])", MALFORMED),
-        ("for turn in listen(): say(type='move', id=str(turn['id']), do='liar')", MALFORMED),
-        ("for turn in listen(): move(turn, id=turn['id'] + 1)", MALFORMED),
-        ("for turn in listen(): say(type='pass')", MALFORMED),
-        ("for turn in listen(): print('[' * 30000, flush=True)", MALFORMED),
-        (f"for turn in listen(): print('x' * {3 * LINE_BYTES}, flush=True); move(turn)", MALFORMED),
-        ("for turn in listen(): move(turn, '0x7')", ILLEGAL),
-        ("for turn in listen(): move(turn, 'lose red@0')", ILLEGAL),
-        ("for turn in listen(): move(turn, 'liar ' * 99)", ILLEGAL),
-        ("say(type='hello', version=2); time.sleep(60)", MALFORMED),
-        ("say(type='hello', version=True); time.sleep(60)", MALFORMED),
-        ("say(type='move', id=1, do='liar'); time.sleep(60)", MALFORMED),
-        ("while True: print('y', flush=True)", (*MALFORMED, *CRASHED)),
-        ("hello()\nwhile True: print('y', flush=True)", (*MALFORMED, *CRASHED)),
-        ("hello()\nwhile True: os.write(1, b'y' * 65536)", (*LATE, *CRASHED)),
-        ("hello()\nwhile True: say(type='move', id=0, do='liar')", (*MALFORMED, *CRASHED)),
-        ("for turn in listen():\n  move(turn)\n  while True: say(type='move', id=turn['id'], do='liar')", MALFORMED),
-    ],
-    ids=lambda value: None if isinstance(value, tuple) else value[:60],
-)
+FAULTY = [
+    ("", CRASHED),
+    ("sys.exit(3)", CRASHED),
+    ("sys.stdin.close(); time.sleep(60)", LATE),
+    ("hello(); sys.stdout.close(); os.close(1); time.sleep(60)", CRASHED),
+    ("hello(); os.close(0); time.sleep(60)", (*CRASHED, *LATE)),
+    ("for turn in listen(): sys.exit('at the first turn')", CRASHED),
+    ("for turn in listen(): time.sleep(60)", LATE),
+    ("hello(); time.sleep(60)", LATE),
+    ("for turn in listen(): time.sleep(0.4); move(turn)", LATE),
+    ("for turn in listen(): print('thinking hard', flush=True); move(turn)", MALFORMED),
+    ("for turn in listen(): print('{', flush=True)", MALFORMED),
+    ("for turn in listen(): os.write(1, b'\\xff\\xfe\\n')", MALFORMED),
+    ("for turn in listen(): move(turn, id=turn['id'] + 1)", MALFORMED),
+    ("for turn in listen(): print('[' * 30000, flush=True)", MALFORMED),
+    (f"for turn in listen(): print('x' * {3 * LINE_BYTES}, flush=True); move(turn)", MALFORMED),
+    ("for turn in listen(): move(turn, '0x7')", ILLEGAL),
+    ("say(type='hello', version=2); time.sleep(60)", MALFORMED),
+    ("while True: print('y', flush=True)", (*MALFORMED, *CRASHED)),
+    ("hello()\nwhile True: os.write(1, b'y' * 65536)", (*LATE, *CRASHED)),
+    ("hello()\nwhile True: say(type='move', id=0, do='liar')", (*MALFORMED, *CRASHED)),
+    ("for turn in listen():\n  move(turn)\n  while True: say(type='move', id=turn['id'], do='liar')", MALFORMED),
+]
+FAULTY_TOO = [
+    ("for turn in listen(): print('[1]', flush=True)", MALFORMED),
+    ("for turn in listen(): print('NaN', flush=True)", MALFORMED),
+    ("for turn in listen(): say(type='move', id=turn['id'], do=['liar'])", MALFORMED),
+    ("for turn in listen(): say(type='move', id=turn['id'])", MALFORMED),
+    ("for turn in listen(): say(type='move', id=str(turn['id']), do='liar')", MALFORMED),
+    ("for turn in listen(): say(type='pass')", MALFORMED),
+    ("for turn in listen(): move(turn, 'lose red@0')", ILLEGAL),
+    ("for turn in listen(): move(turn, 'liar ' * 99)", ILLEGAL),
+    ("say(type='hello', version=True); time.sleep(60)", MALFORMED),
+    ("say(type='move', id=1, do='liar'); time.sleep(60)", MALFORMED),
+    ("hello()\nwhile True: print('y', flush=True)", (*MALFORMED, *CRASHED)),
+]
+"""Variants of these faults, for thorough runs."""
+
+
+@pytest.mark.parametrize("fault", [*FAULTY, *thoroughly(FAULTY_TOO)], ids=lambda fault: fault[0][:60])
 async def test_faults_of_a_program_are_counted_and_a_default_is_played(
-    program: Write, text: str, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    program: Write, fault: tuple[str, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Only who is late on purpose is given little time: machines may be slow.
+    text, kinds = fault
+    # Only a program that is late on purpose gets a short limit, because machines may be slow.
     move_ms = 250 if "late" in kinds else PATIENT
     monkeypatch.setattr("cli.bots.program_bot.HELLO_SECONDS", 2 * move_ms / 1000)
     bot = await rehearsed(program(text), move_ms=move_ms)
@@ -174,7 +178,7 @@ async def test_answers_to_earlier_turns_do_no_harm(program: Write) -> None:
     ],
     ids=["once", "whenever it is asked"],
 )
-async def test_a_program_that_crashed_is_started_once_more_and_then_only_defaults_are_played(
+async def test_a_crashed_program_is_restarted_once(
     program: Write, tmp_path: Path, text: str, dice: str, crashes: int
 ) -> None:
     starts = tmp_path / "starts"
@@ -184,11 +188,11 @@ async def test_a_program_that_crashed_is_started_once_more_and_then_only_default
     assert bot.moves > 2
 
 
-async def test_a_program_that_hangs_counts_as_crashed_so_that_a_match_is_not_as_long_as_its_silence(
+async def test_a_program_that_hangs_counts_as_crashed(
     program: Write,
 ) -> None:
     bot = await rehearsed(program("for turn in listen(): time.sleep(60)"), move_ms=60, dice="5")
-    # Three turns before each of two crashes; and on a busy machine, the greeting of each start can be late, too.
+    # Three late turns before each of two crashes. On a busy machine, the hello of each start can also be late.
     assert bot.faults["late"] <= 8 < bot.moves
 
 
@@ -199,7 +203,7 @@ async def test_a_program_that_reads_nothing_takes_no_memory(program: Write, monk
 
 
 def listening(heard: Path, at_its_turn: str) -> str:
-    """Return a program that writes down what it is told."""
+    """Return a program that writes the messages it gets to a file."""
     return (
         f"heard = open({str(heard)!r}, 'w')\n"
         "for line in sys.stdin:\n"
@@ -214,7 +218,7 @@ def heard_in(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-async def test_a_program_that_made_a_fault_is_told_the_move_that_was_played(program: Write, tmp_path: Path) -> None:
+async def test_a_faulty_program_is_told_which_move_was_played(program: Write, tmp_path: Path) -> None:
     bot = await rehearsed(program(listening(tmp_path / "heard", "move(message, '9x9')")))
     lines = heard_in(tmp_path / "heard")
     errors = [line for line in lines if line["type"] == "error"]
@@ -248,9 +252,9 @@ async def test_a_program_sees_its_own_hand_and_what_is_public(program: Write, tm
     assert lines[-1] == {"type": "bye", "places": shown[-1]["places"]}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no signal to be ignored")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("text", ["for turn in listen(): move(turn)", "hello(); time.sleep(60)", "sys.exit()"])
-async def test_nothing_that_a_program_has_started_outlives_it(program: Write, tmp_path: Path, text: str) -> None:
+async def test_no_child_process_of_a_program_outlives_it(program: Write, tmp_path: Path, text: str) -> None:
     pids = tmp_path / "pids"
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
     start = (
@@ -265,7 +269,7 @@ async def test_nothing_that_a_program_has_started_outlives_it(program: Write, tm
         wait_until_gone(pid)
 
 
-async def test_standard_error_goes_to_the_log_and_only_so_much_of_it(
+async def test_a_limited_part_of_standard_error_goes_to_the_log(
     program: Write, caplog: pytest.LogCaptureFixture
 ) -> None:
     await rehearsed(program("os.write(2, b'odd \\x1b[2J thing\\n')\n" + GOOD))
@@ -275,14 +279,14 @@ async def test_standard_error_goes_to_the_log_and_only_so_much_of_it(
     assert sum(map(len, caplog.messages)) < 100_000
 
 
-async def test_a_program_that_is_not_there_is_an_error_of_who_named_it() -> None:
+async def test_a_missing_program_is_an_error() -> None:
     with pytest.raises(ProgramError, match="no-such-program cannot be started"):
         await ProgramBot(["no-such-program"]).open()
     with pytest.raises(ProgramError, match="cannot be started"):
         await ProgramBot(["odd\0name"]).open()
 
 
-def test_a_command_in_one_text_is_split_as_by_a_shell() -> None:
+def test_a_command_text_is_split_as_by_a_shell() -> None:
     assert split_command("python3 'my bot.py' --fast") == ["python3", "my bot.py", "--fast"]
     for text in ("", "  ", "python3 'my"):
         with pytest.raises(ProgramError):
@@ -290,7 +294,7 @@ def test_a_command_in_one_text_is_split_as_by_a_shell() -> None:
 
 
 class Script:
-    """A program whose lines are written down beforehand."""
+    """A stub of a program, which answers with these lines."""
 
     def __init__(self, lines: list[bytes]) -> None:
         self._lines = lines
@@ -306,7 +310,7 @@ class Script:
         return LastWords(1, "why\n\x1b[2J")
 
     async def close(self, grace: float = 0) -> None:
-        """There is nothing to end."""
+        """Do nothing."""
 
 
 ANSWERS = st.binary(max_size=40) | st.fixed_dictionaries(
@@ -324,7 +328,7 @@ ANSWERS = st.binary(max_size=40) | st.fixed_dictionaries(
 
 
 @given(st.lists(ANSWERS, max_size=80), st.sampled_from(["to open", "to answer", "to stake"]))
-async def test_whatever_is_said_the_move_is_a_legal_one(lines: list[bytes], what: str) -> None:
+async def test_any_answers_of_a_program_lead_to_a_legal_move(lines: list[bytes], what: str) -> None:
     opened = rolled(rules(), (5, 5))
     states = {"to open": opened, "to answer": play(opened, "3x5"), "to stake": new_match(rules(stakes="yes"), 2)}
     state = states[what]
@@ -361,19 +365,19 @@ def after_a_round() -> State:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_defaults_are_those_that_are_promised(state: State, default: str) -> None:
+def test_default_moves_are_the_documented_ones(state: State, default: str) -> None:
     assert str(default_move(view(state, max(state.turn, 0)))) == default
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_the_default_is_always_a_listed_move(preset: str) -> None:
+def test_the_default_move_is_always_legal(preset: str) -> None:
     for before, _, _ in random_play(PRESETS[preset], 3, Random(preset)):
         if before.awaits is Expect.MOVE:
             chosen = view(before, before.turn)
             assert default_move(chosen) in chosen.legal
 
 
-def test_the_conformance_test_passes_a_good_program(here: Run, program: Write) -> None:
+def test_bot_check_passes_a_good_program(here: Run, program: Write) -> None:
     done = here("bot", "check", "--json", "--", *program(GOOD))
     report = json.loads(done.stdout)
     assert (done.returncode, report["conforms"], report["complete"], report["faults"]) == (0, True, True, [])
@@ -385,7 +389,7 @@ def test_the_conformance_test_passes_a_good_program(here: Run, program: Write) -
     assert report["bot"] == "odd \\x1b[31m one"
 
 
-def test_the_conformance_test_names_each_fault_and_stops_at_enough(here: Run, program: Write) -> None:
+def test_bot_check_names_faults_and_stops_after_enough(here: Run, program: Write) -> None:
     command = program("for turn in listen(): move(turn, 'liar')")
     done = here("bot", "check", "--", *command)
     assert done.returncode == 1
@@ -397,19 +401,19 @@ def test_the_conformance_test_names_each_fault_and_stops_at_enough(here: Run, pr
     assert set(report["faults"][0]) == {"rules", "players", "turn", "kind", "reason", "played", "trace", "log"}
 
 
-def test_equal_faults_are_shown_once_with_their_number(here: Run, program: Write) -> None:
+def test_bot_check_shows_equal_faults_once_with_their_number(here: Run, program: Write) -> None:
     done = here("bot", "check", "--", *program("for turn in listen(): move(turn, 'zz')"))
     assert done.stdout.count("illegal: it made no legal move: ") == done.stdout.count("the first of ") == 1
     assert re.search(r"\(the first of \d+ such faults\)\nodd", done.stdout)
 
 
-def test_a_late_hello_is_told_with_its_limit(here: Run, program: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_hello_is_reported_with_the_limit(here: Run, program: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.bots.program_bot.HELLO_SECONDS", 0.25)
     done = here("bot", "check", "--", *program("time.sleep(60)"))
     assert " did not say hello within 0.25 s" in " ".join(done.stderr.split())
 
 
-def test_sentences_are_broken_between_words_at_a_terminal(
+def test_fault_reports_are_wrapped_at_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -437,7 +441,9 @@ def test_sentences_are_broken_between_words_at_a_terminal(
         (("127.0.0.1:1", "--", sys.executable, str(ROOT / "examples" / "odds15.py")), 3, "cannot be reached"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(here: Run, arguments: tuple[str, ...], code: int, complaint: str) -> None:
+def test_mistakes_in_bot_commands_are_explained(
+    here: Run, arguments: tuple[str, ...], code: int, complaint: str
+) -> None:
     done = here("bot", *arguments)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -446,14 +452,14 @@ def test_mistakes_are_told_in_a_sentence(here: Run, arguments: tuple[str, ...], 
         assert not done.stdout
 
 
-def test_the_last_words_of_a_program_are_waited_for(here: Run) -> None:
-    """Its standard error may end after its standard output, always on a busy machine."""
+def test_the_last_output_of_a_program_is_awaited(here: Run) -> None:
+    """Standard error may end after standard output, especially on a busy machine."""
     program = "import os, sys, time; os.close(1); time.sleep(0.5); sys.stderr.write('the cause\\n')"
     done = here("bot", "check", "--", sys.executable, "-c", program)
     assert "does not say hello: it has ended (exit code 0), and wrote: the cause" in " ".join(done.stderr.split())
 
 
-def test_vfork_is_given_up_when_a_bot_starts_and_by_no_import() -> None:
+def test_starting_a_bot_disables_vfork_and_importing_does_not() -> None:
     script = """if True:
         import asyncio, subprocess, sys
         from cli.bots.programs import start_program

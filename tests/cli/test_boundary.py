@@ -1,4 +1,4 @@
-"""No error reaches a user as a traceback: each becomes a message and an exit code, in one place."""
+"""Every error becomes a message and an exit code in a single place, and never a traceback."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_an_expected_error_has_its_exit_code(error: Exception, code: ExitCode) -
     assert failure.what.endswith(".")
 
 
-def test_an_unexpected_error_is_no_failure_that_anybody_wrote_a_sentence_for() -> None:
+def test_an_unexpected_error_has_no_message_of_its_own() -> None:
     assert as_failure(ZeroDivisionError("division by zero")) is None
 
 
 def complaints_of_typer() -> list[Exception]:
-    """Return one exception of each class that Typer has for words that it cannot take."""
+    """Return an instance of each of Typer's exceptions for wrong usage."""
     with typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None))) as ctx:
         given = {"NoArgsIsHelpError": (ctx,), "BadOptionUsage": ("--x", "is wrong")}
         classes: list[Any] = [next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")]
@@ -70,17 +70,13 @@ def complaints_of_typer() -> list[Exception]:
 
 
 @pytest.mark.parametrize("error", complaints_of_typer(), ids=lambda error: type(error).__name__)
-def test_whatever_typer_complains_of_is_said_and_has_the_exit_code_of_typer(
-    error: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_error_of_typer_is_printed_with_its_exit_code(error: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert tell_misuse(error) == error.exit_code
     assert error.format_message() in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_complaints_of_typer_are_broken_between_words_at_a_terminal(
-    is_terminal: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_of_typer_are_wrapped_only_at_a_terminal(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
@@ -90,7 +86,7 @@ def test_complaints_of_typer_are_broken_between_words_at_a_terminal(
     assert (max(map(len, stream.getvalue().splitlines())) < 80) is is_terminal
 
 
-def test_an_abort_of_typer_is_told_from_errors_of_our_own() -> None:
+def test_our_own_errors_are_not_treated_as_errors_of_typer() -> None:
     assert tell_misuse(typer.Abort()) == ExitCode.FAILURE
     assert tell_misuse(Failure("It is so.")) is None
     assert tell_misuse(ValueError("is wrong")) is None
@@ -110,7 +106,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "NamesakesSeatedError": ((PlayerInfo(HOSTILE, "AAAA"),),),
     "WordError": (HOSTILE, HOSTILE),
 }
-"""What errors are made of that take more than the parts of their text."""
+"""The constructor arguments of errors that take more than a text."""
 
 
 def kinds_of(family: type[ProtocolError]) -> list[type[ProtocolError]]:
@@ -120,7 +116,7 @@ def kinds_of(family: type[ProtocolError]) -> list[type[ProtocolError]]:
 
 
 @pytest.mark.parametrize("kind", kinds_of(ProtocolError), ids=lambda kind: kind.__name__)
-def test_every_error_of_the_protocol_is_a_sentence_and_an_exit_code_with_the_words_of_peers_escaped(
+def test_every_protocol_error_is_an_escaped_sentence_with_an_exit_code(
     kind: type[ProtocolError],
 ) -> None:
     failure, told = as_failure(kind(*ARGUMENTS.get(kind.__name__, (HOSTILE,)))), StringIO()  # type: ignore[arg-type]
@@ -148,13 +144,13 @@ def test_an_error_without_a_text_is_still_a_sentence() -> None:
     ],
 )
 def test_a_path_in_an_error_of_the_protocol_can_be_copied(path: PurePath, shown: str) -> None:
-    r"""Each backslash was shown as ``\x5c``, and spaces ended a word of the shell."""
+    r"""Regression test: each backslash was shown as ``\x5c``, and paths with spaces were not quoted."""
     failure = as_failure(NodeError(ErrorCode.FAILED, StoreError("cannot use ", path, f": {HOSTILE}").parts))
     assert failure is not None
     assert failure.what == rf"Cannot use {shown}: go away\x1b[2J\u202e."
 
 
-def test_an_error_that_a_peer_had_a_word_in_is_escaped() -> None:
+def test_text_of_a_peer_in_an_error_is_escaped() -> None:
     failure = as_failure(NodeError(ErrorCode.REFUSED, "go away\x1b[2J\u202e", "or\x07 else"))
     assert failure is not None
     assert (failure.what, failure.hint) == ("Go away\\x1b[2J\\u202e.", "or\\x07 else.")
@@ -164,8 +160,8 @@ NAMELESS = [StoredMatch(bytes(32), b"", b"", formed=True, created=0, over=False,
 
 
 @pytest.mark.parametrize("name", ["ff", " "])
-def test_a_command_to_be_typed_stands_alone_on_its_line_with_nothing_behind_it(name: str) -> None:
-    """It ended with the full stop of its sentence, and was copied with it."""
+def test_a_suggested_command_is_alone_on_its_line(name: str) -> None:
+    """Regression test: the command ended with the full stop of its sentence."""
     with pytest.raises(NodeError) as caught:
         find(NAMELESS, name)
     failure, told = as_failure(caught.value), StringIO()
@@ -174,8 +170,8 @@ def test_a_command_to_be_typed_stands_alone_on_its_line_with_nothing_behind_it(n
     assert told.getvalue().endswith("See all of them:\n    p2pdice matches\n")
 
 
-def test_every_recommended_command_acts_on_the_home_that_was_named() -> None:
-    """A player of another home who typed such a command gave up the healthy purse of their own."""
+def test_suggested_commands_name_the_home_if_it_was_named() -> None:
+    """Regression test: a suggested command without --home gave up the purse of the default home."""
     failure, told = (
         Failure(
             "It fits nothing (see p2pdice people).",
@@ -212,14 +208,14 @@ def test_an_error_of_a_home_that_was_named_names_it_in_its_commands(here: Run, t
     assert here("verify", "nope").stderr.endswith("    p2pdice matches\n")
 
 
-def test_no_hint_of_the_protocol_is_a_sentence_around_a_command() -> None:
+def test_hints_of_the_protocol_contain_no_commands_within_sentences() -> None:
     for path in sorted((ROOT / "protocol").rglob("*.py")):
         for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(part, ast.Constant) and isinstance(part.value, str) and "\n" not in part.value:
                 assert not re.search("[^`]p2pdice (tables|matches|watch|join|host|resume)", part.value), path
 
 
-def test_an_error_lists_the_commands_to_choose_from_with_the_words_of_peers_escaped() -> None:
+def test_an_error_lists_commands_with_escaped_explanations() -> None:
     choices = (("p2pdice join 192.0.2.1:7000/A", '"Fri\x1b[2Jday", hosted by Ada'), ("p2pdice join x/B", "Eve's"))
     failure, told = as_failure(NodeError(ErrorCode.REFUSED, "two answer", "ask the host", choices)), StringIO()
     assert failure is not None
@@ -249,15 +245,13 @@ def test_an_error_lists_the_commands_to_choose_from_with_the_words_of_peers_esca
         (NodeError(ErrorCode.UNREACHABLE, "nobody's table, it seems"), "Nobody's table, it seems."),
     ],
 )
-def test_a_sentence_that_begins_with_a_path_an_address_or_a_quotation_gets_no_capital(
-    error: Exception, what: str
-) -> None:
+def test_a_path_or_address_at_the_start_of_an_error_is_not_capitalised(error: Exception, what: str) -> None:
     failure = as_failure(error)
     assert failure is not None
     assert failure.what == what
 
 
-def test_a_home_in_a_file_is_named_as_it_was_typed(
+def test_a_home_below_a_file_is_reported_as_it_was_typed(
     p2pdice: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -266,7 +260,7 @@ def test_a_home_in_a_file_is_named_as_it_was_typed(
 
 
 def broken_command(tmp_path: Path, statement: str) -> Done:
-    """Run ``p2pdice verify`` with a judge that does something unexpected."""
+    """Run ``p2pdice verify`` with a verifier that executes this statement."""
     patch = f"import protocol.consensus.verifier as v\ndef judge(*_, **__):\n    {statement}\nv.verify = judge"
     code = f"{patch}\nimport cli; cli.main()"
     file = tmp_path / "file"
@@ -274,7 +268,7 @@ def broken_command(tmp_path: Path, statement: str) -> Done:
     return run("-c", code, "verify", str(file), home=tmp_path / "home")
 
 
-def test_an_unexpected_error_is_one_line_that_names_the_log_where_the_traceback_is(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_logged_and_the_log_is_named(tmp_path: Path) -> None:
     done = broken_command(tmp_path, r"raise RuntimeError('odd \x1b[31m thing')")
     log = tmp_path / "home" / "p2pdice.log"
     assert done.returncode == ExitCode.FAILURE
@@ -287,13 +281,13 @@ def test_an_unexpected_error_is_one_line_that_names_the_log_where_the_traceback_
     assert "\x1b" not in logged
 
 
-def test_an_interrupt_ends_with_130_and_without_a_word(tmp_path: Path) -> None:
+def test_an_interrupt_ends_silently_with_130(tmp_path: Path) -> None:
     done = broken_command(tmp_path, "raise KeyboardInterrupt")
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")
 
 
 @pytest.mark.parametrize("unbuffered", ["", *thoroughly(["1"])])
-@pytest.mark.parametrize("command", ["--version", "--help", "rules"])
+@pytest.mark.parametrize("command", ["--version", "rules", *thoroughly(["--help"])])
 def test_a_reader_that_stops_reading_gets_no_error(command: str, unbuffered: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "p2pdice", command],
@@ -311,24 +305,22 @@ def test_a_reader_that_stops_reading_gets_no_error(command: str, unbuffered: str
 
 @pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
 @pytest.mark.parametrize(("command", "code"), [(["rules"], ExitCode.DONE), (["verify", "nothing"], ExitCode.FAILURE)])
-def test_a_closed_stream_is_no_reason_to_fail(closed: str, command: list[str], code: ExitCode, tmp_path: Path) -> None:
-    """As `>&-` leaves it in a shell, and pythonw on Windows."""
+def test_commands_work_with_a_closed_standard_stream(
+    closed: str, command: list[str], code: ExitCode, tmp_path: Path
+) -> None:
+    """A shell's `>&-` and pythonw on Windows start programs so."""
     start = f"import sys\nsys.{closed} = None\nimport cli\ncli.main()"
-    done = subprocess.run(
-        [sys.executable, "-c", start, *command],
-        env=environment(tmp_path / "home"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run("-c", start, *command, home=tmp_path / "home")
     assert done.returncode == code
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device here that is always full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", *thoroughly(["1"])])
-@pytest.mark.parametrize("command", [["--version"], ["--help"], ["rules"], ["odds", "5x6", "--dice", "10"]])
-def test_output_that_finds_no_room_is_a_sentence(command: list[str], unbuffered: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command", [["--version"], ["rules"], *thoroughly([["--help"], ["odds", "5x6", "--dice", "10"]])]
+)
+def test_output_to_a_full_device_is_reported_in_a_sentence(command: list[str], unbuffered: str, tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "p2pdice", *command],
@@ -343,7 +335,7 @@ def test_output_that_finds_no_room_is_a_sentence(command: list[str], unbuffered:
 
 def test_a_key_that_others_can_read_is_refused_with_the_remedy(here: Run, tmp_path: Path) -> None:
     if sys.platform == "win32":
-        pytest.skip("mode bits say nothing on Windows")
+        pytest.skip("Windows has no mode bits")
     here("identity", "show")
     key = tmp_path / "home" / "identity.key"
     key.chmod(0o644)
@@ -352,7 +344,7 @@ def test_a_key_that_others_can_read_is_refused_with_the_remedy(here: Run, tmp_pa
     assert f"chmod 600 {key}" in done.stderr
 
 
-def test_a_home_that_cannot_be_made_is_a_sentence(here: Run, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_created_is_reported_in_a_sentence(here: Run, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     done = here("identity", "show", P2PDICE_HOME=str(file / "home"))

@@ -1,7 +1,6 @@
-"""The copy deck: what people read in each situation, and what they read before and must not meet again.
+"""The copy deck: the words that are shown in each situation.
 
-A row of the deck is a situation, driven with events or typed lines, and the words that it must show, on the full screen
-if they are drawn there.
+A row of the deck consists of the words and a function that brings about the situation, by events or typed lines.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ GUS: Final = node.PlayerInfo("Gus", FINGERPRINT)
 
 
 def told(event: node.NodeEvent, board: Board | None = None) -> str:
-    """Return what a table of Ada, Ben, Cleo and Dan says of an event to Ada."""
+    """Return what Ada is told of an event, at a table with Ben, Cleo and Dan."""
     if board is None:
         board = Board()
         board.take(node.MatchStarted("ab" * 32, CLASSIC, PEOPLE, 0, STATE))
@@ -68,7 +67,7 @@ def game(event: events.Event, state: State = STATE) -> str:
 
 
 def asked(preset: str, *moves: str, players: int = 4) -> str:
-    """Return the question to the player on turn, who is called you."""
+    """Return the question to the player on turn, after these moves."""
     state = play(rolled(rules(preset), (5,) * players), *moves)
     return question(view(state, state.turn), Seating(NAMES[:players], state.turn))
 
@@ -78,7 +77,7 @@ def asked_of_motes(state: State) -> str:
 
 
 def judged(call: str, count: int, quantity: int, face: int, caller: int = 0, bidder: int = 3) -> tuple[Any, Any]:
-    """Return a verdict, and the count behind it."""
+    """Return the verdict on a call, and the showdown with the count."""
     is_true, is_right = count >= quantity, count == quantity if call == "exact" else count < quantity
     sides = ((caller,), (bidder,)) if is_right else ((bidder,), (caller,))
     verdict_ = events.Judged(caller, cast("Any", call), bidder, is_true, is_right, *sides)
@@ -107,7 +106,7 @@ def opened(event: node.NodeEvent) -> str:
 
 
 def sided() -> tuple[State, State]:
-    """Return a match of joker before and after the last side is taken, with Ben."""
+    """Return a match of joker before and after the last player sides with Ben."""
     before = play(rolled(rules("joker"), (5, 5, 5)), "2x3", "liar")
     return before, apply(before, Play(2, Side("accuser")))[0]
 
@@ -245,63 +244,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "These three dice are yours. Only you can see them.": lambda: LESSONS[0].words,
     "No server deals the dice: each roll is made by all four together": lambda: facts(4)[0],
 }
-"""The words that a situation must show, and the situation."""
-
-
-GONE: Final = (
-    r"On another laptop, type",
-    r"Where the network lets multicast",
-    r"If that does not find it",
-    r"tried a wrong short code",
-    r"has another address now",
-    r"has signed the roster",
-    r"The match begins, by",
-    r"by the rules called",
-    r"open the round with a bid",
-    r"or call it: (liar|calls)",
-    r"It is not your turn",
-    r"is not a command",
-    r"Type it again to bid",
-    r"To read the rules, type",
-    r"From now on everything is shown",
-    r"The cups are opened",
-    r"The bid is \{?(verdict|true|false|exactly)",
-    r"wild ones included",
-    r"having given up",
-    r"is void, because",
-    r"never opened[\"'.]",
-    r"It is a special round",
-    r"do you side with",
-    r"cannot be reached at the moment",
-    r"the others may go on without",
-    r"too few are left to go on",
-    r"came from \{?them\}? in time",
-    r"has left the table",
-    r"The last moves are void",
-    r"If you give up, you",
-    r"It counts as soon as",
-    r"give up\? yes or no",
-    r"You give up as soon as the match",
-    r"You have left[ ;]",
-    r"You are out of this match",
-    r"uses a new name",
-    r"has a different key from",
-    r"broke the rules, as their own",
-    r"programs disagree about",
-    r"The match is over: \{?\w+",
-    r"has confirmed the result",
-    r"wants to play again",
-    r"send a die to the graveyard\.",
-    r"play a die out of the graveyard",
-    r"name the winning die",
-    r"The prize is the mote",
-    r"Night has come",
-    r"the accusation is void",
-    r"[0-9]+x[1-6] \([a-z]+ [a-z]+\)",
-)
-"""Words of before. No source, no help and no page has them."""
-OLD_PICTURE: Final = {f"cli/table/{name}.py" for name in ("drawing", "pieces", "lobby", "line_editor", "screen")}
-"""Files whose words are drawn, and are compared as pictures."""
+"""The words that must be shown, and the situation that shows them."""
 
 
 def spelled(asked: Dialog) -> str:
@@ -329,7 +272,7 @@ def board_of(state: State, *more: node.NodeEvent) -> Board:
 def screen(
     board: Board, typed: str = "", *, size: tuple[int, int] = (80, 24), steps: int = 0, is_behind: bool = False
 ) -> str:
-    """Return what the full screen shows, each run of blanks as one."""
+    """Return the text of the full screen, with whitespace collapsed."""
     now = moment.band(board, typed, with_odds=True, is_behind=is_behind)
     return " ".join(picture(board, Scene(band=now, steps=steps), *size, Theme()).text().split())
 
@@ -341,7 +284,7 @@ def hosted() -> Board:
 
 
 def guest() -> Board:
-    """Return the lobby of a guest of Ada's, with one free seat."""
+    """Return the lobby at Ada's table as a guest sees it, with one free seat."""
     board, (ada, ben) = Board(), (replace(ADA, is_me=False), replace(BEN, is_me=True))
     board.take(node.TableJoined("Friday", ada, CLASSIC, 3))
     board.take(node.LobbyChanged((ada, ben), 3))
@@ -353,7 +296,7 @@ def my_turn() -> Board:
 
 
 def showdown(count: int, quantity: int, face: int, call: str = "liar") -> Board:
-    """Return the board after Ada's call on Dan's bid, with all cups up, so many dice that count, and the verdict."""
+    """Return the board after Ada's call on Dan's bid, with all cups open and the verdict."""
     board = board_of(STATE)
     verdict_, _ = judged(call, count, quantity, face)
     dice = sorted([face] * count + [face - 1] * (20 - count))
@@ -402,7 +345,7 @@ def out() -> str:
 
 def over() -> str:
     async def again(_wish: str) -> None:
-        """Nobody goes anywhere."""
+        """Do nothing."""
 
     table_ = Table(is_interactive=True, is_my_turn=False)
     table_.line._again = again
@@ -416,34 +359,12 @@ def answering() -> State:
     return play(night, "play dark@1 destroy light@0")
 
 
-def test_a_situation_is_told_in_the_words_of_the_deck() -> None:
+def test_every_situation_shows_the_words_of_the_deck() -> None:
     for words, told in SAID.items():
         assert words in told()
 
 
-def pages() -> list[Path]:
-    """Return all that people read: sources with sentences, templates, pages of documentation, the manual."""
-    found = [
-        *(ROOT / "cli").rglob("*.py"),
-        *(ROOT / "cli").rglob("*.j2"),
-        *(ROOT / "docs").glob("*.*"),
-        ROOT / "README.md",
-    ]
-    return [path for path in found if path.relative_to(ROOT).as_posix() not in OLD_PICTURE]
-
-
-def test_what_people_read_before_is_gone() -> None:
-    texts = {path: " ".join(path.read_text(encoding="utf-8").split()) for path in pages()}
-    places = [
-        f"{path.relative_to(ROOT)}: {found[0]}"
-        for words in GONE
-        for path, text in texts.items()
-        if (found := re.search(words, text))
-    ]
-    assert places == []
-
-
-def test_no_die_is_named_by_a_seat_where_people_read() -> None:
+def test_no_text_names_a_die_by_its_seat() -> None:
     sources = [path for path in (ROOT / "cli" / "text").glob("*.py") if "@" in path.read_text(encoding="utf-8")]
     assert [
         path.name for path in sources if re.search(r"[\"'][^\"'\n]*[a-z]+@\d", path.read_text(encoding="utf-8"))
@@ -465,7 +386,7 @@ True: six sixes, two to spare. Cleo was right; you were wrong.
 You lose a die: four left."""
 
 
-def test_a_round_in_line_mode_says_each_die_and_each_bid_once() -> None:
+def test_a_round_in_line_mode_is_told_in_these_lines() -> None:
     hands = ((1, 3, 4, 5, 6), (1, 2, 4, 4, 4), (1, 2, 4, 6, 6))
     state = new_match(CLASSIC, 3)
     board = Board()

@@ -1,4 +1,4 @@
-"""A host's bots: they have their own names, live as long as their match, and come back with whoever seated them."""
+"""A host's bots: their names and levels, their homes, and their return with the host."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ ODDS15 = ROOT / "examples" / "odds15.py"
 
 @pytest.fixture
 def sit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sit]:
-    """Start commands of one player, Zoe, in the folder of the test."""
+    """A function that starts a command of the player Zoe, in the folder of the test."""
     monkeypatch.chdir(tmp_path)
     with ExitStack() as stack:
         yield lambda *arguments: stack.enter_context(seated(tmp_path / "zoe", *arguments))
 
 
 def crew(player: SeatedPlayer) -> list[int]:
-    """Return the processes that a player has started, and all that these have."""
+    """Return the process ids of all descendants of a player's process."""
     return [each.pid for each in psutil.Process(player.process.pid).children(recursive=True)]
 
 
@@ -73,25 +73,27 @@ def keys(folder: Path) -> dict[str, bytes]:
     return {home.name: (home / "identity.key").read_bytes() for home in homes(folder)}
 
 
-# They come back
+# Their return
 
 
 @pytest.mark.parametrize(
     "how",
     [
         pytest.param("leaves", marks=pytest.mark.thorough),
-        pytest.param("is killed", marks=pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")),
+        pytest.param(
+            "is killed", marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+        ),
     ],
 )
-def test_a_host_who_comes_back_has_the_same_bots_and_the_match_goes_on(
+def test_a_host_who_resumes_has_the_same_bots(
     sit: Sit, here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """They were gone for ever. The program is named as it lies beside the host, who returns from elsewhere."""
+    """The program has a relative path, and the host resumes from another folder."""
     (tmp_path / "odd.py").write_text(f"{PRELUDE}\n{GOOD}", encoding="utf-8")
     host = sit("host", "--name", "Zoe", "--set", "dice=1", "--bots", "1", "--bot", f"'{sys.executable}' odd.py")
     host.until("You roll")
     before, bots = keys(tmp_path), crew(host)
-    assert len(bots) >= 3  # two bots, a program, and what forks them
+    assert len(bots) >= 3  # two bots, a program, and the process that forks them
     assert len(before) == 2
     for folder in (tmp_path / "zoe" / "bots", *(tmp_path / "zoe" / "bots").glob("**/")):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700 or sys.platform == "win32"
@@ -102,7 +104,7 @@ def test_a_host_who_comes_back_has_the_same_bots_and_the_match_goes_on(
     else:
         host.kill_9()
     monkeypatch.chdir("/")
-    back = sit("resume")  # at once: the bots of before may still be leaving
+    back = sit("resume")  # at once, while the former bots may still be ending
     back.until("You are back in match")
     assert keys(tmp_path) == before
     back.play_to_the_end()
@@ -111,17 +113,17 @@ def test_a_host_who_comes_back_has_the_same_bots_and_the_match_goes_on(
     wait_until_gone(*bots)
 
 
-def test_bots_keep_their_keys_through_an_evening(tmp_path: Path) -> None:
-    """The score of the evening counts by keys."""
+def test_bots_keep_their_keys_for_an_evening(tmp_path: Path) -> None:
+    """The score of an evening identifies players by their keys."""
     (recruit,) = asyncio.run(recruits([Level.ODDS], [], "Zoe", PRESETS["classic"], has_guests=False))
     seats = [crew_of.settle(tmp_path / match, 0, recruit) for match in ("first", "second")]
     assert seats[0].identity == seats[1].identity == Identity.load_or_create(seats[1].home)[0].public
 
 
-def test_a_player_alone_who_gives_up_is_told_how_to_end_the_match(
+def test_a_player_whose_bots_are_lost_is_told_how_to_drop_the_match(
     sit: Sit, p2pdice: Run, tmp_path: Path, unfinished: str
 ) -> None:
-    """The bots are gone for ever: it was "not your turn: you are to move", and giving up never ended."""
+    """Their bots cannot come back, so a concession alone never takes effect."""
     for home in homes(tmp_path):
         (home / "bot.json").unlink()
     back = sit("resume")
@@ -143,7 +145,7 @@ def test_a_player_alone_who_gives_up_is_told_how_to_end_the_match(
     assert p2pdice("resume", *here).returncode == ExitCode.FAILURE
 
 
-def test_a_table_that_became_no_match_leaves_nothing_behind(sit: Sit, tmp_path: Path) -> None:
+def test_a_table_without_a_match_leaves_no_homes_of_bots(sit: Sit, tmp_path: Path) -> None:
     killed = sit("host", "--name", "Zoe", "--bots", "2", "--seats", "4")
     killed.until("One seat is free.")
     bots, left = crew(killed), homes(tmp_path)
@@ -158,7 +160,7 @@ def test_a_table_that_became_no_match_leaves_nothing_behind(sit: Sit, tmp_path: 
     assert not (tmp_path / "zoe" / "bots").exists()
 
 
-async def test_a_bot_waits_until_the_one_before_has_left_its_home(tmp_path: Path) -> None:
+async def test_a_bot_waits_until_its_home_is_free(tmp_path: Path) -> None:
     busy = Store(Home(tmp_path).store)
     with pytest.raises(NodeError, match="in use"):
         await bot_seat._opened(tmp_path, "Ben", None, grace=0)
@@ -172,7 +174,7 @@ async def test_a_bot_waits_until_the_one_before_has_left_its_home(tmp_path: Path
 
 @pytest.fixture
 def match(tmp_path: Path) -> Iterator[tuple[Home, Store, StoredMatch]]:
-    """A home with an unfinished match that two bots are in."""
+    """A home with an unfinished match against two bots."""
     world = World(PRESETS["classic"], 3, 1)
     while not any(machine.turn for machine in world.machines):
         assert world.step()
@@ -187,7 +189,7 @@ def match(tmp_path: Path) -> Iterator[tuple[Home, Store, StoredMatch]]:
 
 @pytest.fixture
 def unfinished(match: tuple[Home, Store, StoredMatch]) -> str:
-    """The same, with nobody in it: the match's id."""
+    """The id of the same match. The home is not in use."""
     _, store, unfinished = match
     store.close()
     return unfinished.match.hex()
@@ -198,7 +200,7 @@ def unfinished(match: tuple[Home, Store, StoredMatch]) -> str:
     ["", "[]", "{", '{"name": "Ben"}', "\0", '{"name": 1}', "[" * 100_000, "1" * 300_000],
     ids=["empty", "array", "cut", "incomplete", "no text", "no name", "nested", "long"],
 )
-def test_a_bot_whose_card_is_damaged_stays_away_and_the_others_come(
+def test_a_bot_with_a_damaged_file_stays_away_and_others_return(
     match: tuple[Home, Store, StoredMatch], tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home, _, unfinished = match
@@ -209,14 +211,14 @@ def test_a_bot_whose_card_is_damaged_stays_away_and_the_others_come(
     assert f"A bot cannot come back: {first / 'bot.json'} is unreadable" in capsys.readouterr().err
 
 
-def test_a_bot_comes_back_with_the_level_that_it_had(match: tuple[Home, Store, StoredMatch], tmp_path: Path) -> None:
+def test_a_returning_bot_keeps_its_level(match: tuple[Home, Store, StoredMatch], tmp_path: Path) -> None:
     home, _, unfinished = match
     for number, level in enumerate((Level.MIND, Level.ODDS)):
         crew_of.settle(home.bots / TABLE.hex(), number, crew_of.Recruit("Ben", Identity.generate(), level=level))
     assert [bot.level for bot in crew_of.at_home(home, unfinished).bots] == [Level.MIND, Level.ODDS]
 
 
-def test_homes_are_kept_as_long_as_their_match_can_be_returned_to(
+def test_homes_of_bots_are_kept_while_their_match_can_be_resumed(
     match: tuple[Home, Store, StoredMatch], tmp_path: Path
 ) -> None:
     home, store, unfinished = match
@@ -229,19 +231,17 @@ def test_homes_are_kept_as_long_as_their_match_can_be_returned_to(
     assert [path.name for path in home.bots.iterdir()] == ["notes"]
 
 
-def test_no_bot_of_a_damaged_store_loses_its_home(match: tuple[Home, Store, StoredMatch], tmp_path: Path) -> None:
+def test_bots_of_a_damaged_match_keep_their_homes(match: tuple[Home, Store, StoredMatch], tmp_path: Path) -> None:
     home, _, unfinished = match
     crew_of.tidy(home, [unfinished._replace(genesis=b"damaged")])
     assert len(homes(tmp_path)) == 2
     assert crew_of.at_home(home, unfinished._replace(genesis=b"damaged")).bots == ()
 
 
-# Against them alone there is no clock
+# Against bots alone there is no clock
 
 
-async def test_house_bots_are_told_their_table_and_wait_for_their_person(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_house_bots_get_their_table_level_and_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders: list[Order] = []
     levels: list[str] = []
 
@@ -273,7 +273,7 @@ async def test_house_bots_are_told_their_table_and_wait_for_their_person(
 
 
 class OneLine:
-    """The standard input of a bot that is told what to do, and is wanted from then on."""
+    """The standard input of a house bot: one line, and then it stays open."""
 
     def __init__(self, line: str) -> None:
         self._lines = [line]
@@ -284,7 +284,7 @@ class OneLine:
         return self._lines.pop()
 
 
-async def test_all_nodes_wait_without_hurry_for_the_person_of_the_bots_also_after_a_return(
+async def test_nobody_hurries_the_host_of_bots_even_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def opened(home: Path, name: str, **_: object) -> Node:
@@ -336,7 +336,7 @@ async def test_all_nodes_wait_without_hurry_for_the_person_of_the_bots_also_afte
 
 
 @pytest.mark.thorough
-def test_a_person_who_thinks_longer_than_patience_lasts_is_not_pressed(sit: Sit, here: Run) -> None:
+def test_a_host_of_bots_may_think_longer_than_the_patience(sit: Sit, here: Run) -> None:
     host = sit("host", "--name", "Zoe", "--bots", "2", "--patience", "5", "--set", "dice=1")
     host.until(TURN)
     time.sleep(20)
@@ -348,7 +348,7 @@ def test_a_person_who_thinks_longer_than_patience_lasts_is_not_pressed(sit: Sit,
 # Their names
 
 
-def test_bots_have_names_of_their_own_at_the_table(sit: Sit, here: Run) -> None:
+def test_bots_have_different_names_at_the_table(sit: Sit, here: Run) -> None:
     program = f"'{sys.executable}' '{ODDS15}'"
     host = sit("host", "--name", "Ada", "--bots", "1", "--bot", program, "--bot", program, "--set", "dice=1")
     host.until("All seats are taken.")
@@ -362,7 +362,7 @@ def test_bots_have_names_of_their_own_at_the_table(sit: Sit, here: Run) -> None:
     assert set(verdict["players"]) == {"Ada", "Ben (bot)", "odds15 (bot)", "odds15 2 (bot)"}
 
 
-def test_a_guest_is_told_which_players_are_bots_of_the_host(sit: Sit, tmp_path: Path) -> None:
+def test_a_guest_sees_which_players_are_the_hosts_bots(sit: Sit, tmp_path: Path) -> None:
     host = sit("host", "--name", "Zoe", "--bots", "1", "--seats", "3")
     host.until("One seat is free.")
     line = next(line for line in host.seen if "p2pdice join" in line).split()[-1]
@@ -370,7 +370,7 @@ def test_a_guest_is_told_which_players_are_bots_of_the_host(sit: Sit, tmp_path: 
         assert "Ada (Zoe's bot)" in guest.until("All seats are taken.")
 
 
-def test_a_program_that_joins_is_called_what_it_calls_itself(sit: Sit, tmp_path: Path) -> None:
+def test_a_program_that_joins_has_the_name_in_its_hello(sit: Sit, tmp_path: Path) -> None:
     host = sit("host", "--name", "Ada", "--seats", "3")
     line = join_line(host)
     with seated(tmp_path / "bot", "bot", line, "--", sys.executable, str(ODDS15)):
@@ -390,11 +390,11 @@ def test_a_program_that_joins_is_called_what_it_calls_itself(sit: Sit, tmp_path:
     ],
     ids=["nothing there", "ends", "says something else", "says no hello"],
 )
-def test_a_program_that_cannot_play_is_known_before_the_table_is_opened(
-    p2pdice: Run, tmp_path: Path, program: str, complaint: str
+def test_a_faulty_program_is_reported_before_the_table_opens(
+    here: Run, tmp_path: Path, program: str, complaint: str
 ) -> None:
-    """The host waited for ever, and was told of a bot called Ben."""
-    done = p2pdice("host", "--bots", "1", "--bot", f"'{sys.executable}' '{ODDS15}'", "--bot", program)
+    """Regression test: the host waited forever for the program."""
+    done = here("host", "--bots", "1", "--bot", f"'{sys.executable}' '{ODDS15}'", "--bot", program)
     assert done.returncode == ExitCode.FAILURE
     told = done.stderr.splitlines()
     assert complaint in told[0]
@@ -407,11 +407,11 @@ def test_a_program_that_cannot_play_is_known_before_the_table_is_opened(
 # Their levels
 
 
-def test_the_levels_are_those_of_the_players() -> None:
+def test_the_levels_equal_those_of_the_players() -> None:
     assert list(Level) == list(LEVELS)
 
 
-def test_a_bot_is_called_by_its_level_unless_that_is_the_usual_one() -> None:
+def test_a_bots_name_contains_a_level_that_is_not_the_default() -> None:
     def names(has_guests: bool) -> list[str]:
         crew = recruits([Level.MIND, Level.ODDS], [], "Zoe", PRESETS["classic"], has_guests=has_guests)
         return [recruit.name for recruit in asyncio.run(crew)]
@@ -420,7 +420,7 @@ def test_a_bot_is_called_by_its_level_unless_that_is_the_usual_one() -> None:
     assert names(has_guests=True) == ["Ada (Zoe's mind bot)", "Ben (Zoe's bot)"]
 
 
-def test_bots_take_the_levels_in_turn() -> None:
+def test_levels_are_assigned_to_bots_in_turn() -> None:
     assert dealt([Level.MIND, Level.PRESS], 3) == (Level.MIND, Level.PRESS, Level.MIND)
     assert dealt(None, 2) == (Level.ODDS, Level.ODDS)
 
@@ -434,7 +434,7 @@ def test_bots_take_the_levels_in_turn() -> None:
         (("host", "--bots", "1", "--level", "mind", "--level", "odds"), "2 levels are too many for 1"),
     ],
 )  # fmt: skip
-def test_a_level_that_cannot_be_played_is_named(here: Run, command: tuple[str, ...], complaint: str) -> None:
+def test_an_unusable_level_is_reported(here: Run, command: tuple[str, ...], complaint: str) -> None:
     done = here(*command)
     assert done.returncode == ExitCode.USAGE
     assert complaint in " ".join(done.stderr.split())
@@ -445,9 +445,7 @@ def test_a_level_that_cannot_be_played_is_named(here: Run, command: tuple[str, .
 @example("odd \x1b[31m one", "", [])
 @example("\u202eeve", "x" * 20, ["Bot 1"])
 @example("a" * 60, "Zoe", ["a" * 14 + " (bot)"])
-def test_whatever_a_bot_calls_itself_it_gets_a_nickname_that_nobody_else_has(
-    name: str, owner: str, taken: list[str]
-) -> None:
+def test_any_bot_gets_a_valid_and_unique_nickname(name: str, owner: str, taken: list[str]) -> None:
     given_name = bot_nickname(name, owner, taken)
     assert check_nickname(given_name) == given_name
     assert is_marked_as_bot(given_name)
@@ -459,7 +457,7 @@ def test_a_bot_whose_name_begins_with_a_sign_keeps_the_rest(name: str) -> None:
     assert bot_nickname(name).casefold() == "star (bot)"
 
 
-def test_bots_of_the_house_are_not_called_like_people_whom_their_owner_has_met(tmp_path: Path) -> None:
+def test_house_bots_are_not_named_like_people_whom_the_host_has_met(tmp_path: Path) -> None:
     home = Home(tmp_path / "ada")
     assert names_met(home) == []
     with closing(archive.open_store(home)) as store:
@@ -469,12 +467,12 @@ def test_bots_of_the_house_are_not_called_like_people_whom_their_owner_has_met(t
     assert [each.name for each in seated] == ["Cleo (Ada's bot)"]
 
 
-def test_bots_of_the_house_are_not_called_like_others() -> None:
+def test_house_bots_are_not_named_like_other_players() -> None:
     assert house_names(2, ["ada", "Dan"]) == ["Ben", "Cleo"]
     assert len(house_names(9, ["Ada", "Ben"])) == 9
 
 
-def test_a_program_without_a_name_is_called_by_its_file(tmp_path: Path) -> None:
+def test_a_program_without_a_name_gets_that_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "odd.py").touch()
     assert program_name(["python3", "-u", str(tmp_path / "odd.py"), "--fast"]) == "odd"
     assert program_name(["/opt/odd"]) == "odd"
@@ -483,7 +481,7 @@ def test_a_program_without_a_name_is_called_by_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "interpreter", ["python3.12", "/usr/bin/node", "C:/Python/py.exe", "java -jar", "sh", "env perl"]
 )
-def test_a_file_that_a_program_reads_is_not_its_name(tmp_path: Path, interpreter: str) -> None:
+def test_a_program_is_not_named_after_its_data_file(tmp_path: Path, interpreter: str) -> None:
     program, weights = tmp_path / "mybot.sh", tmp_path / "weights.bin"
     for path in (program, weights):
         path.touch()

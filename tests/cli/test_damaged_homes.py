@@ -1,4 +1,4 @@
-"""Commands in a home whose key or store is another than it was: each says so in a sentence, and makes nothing worse."""
+"""In a home whose key or store was lost, replaced or damaged, each command explains that and changes nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tests.tiers import thoroughly
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 TEXT = "x\x1b[2J"
 OTHERS = (-1, 2**63 - 1, b"\xff" * 32)
-"""For any column, as SQLite keeps values of any type in each."""
+"""Values that any column may contain, because SQLite does not enforce the types of columns."""
 
 
 @cache
 def homes() -> tuple[Path, Path]:
-    """Return a home with an unfinished match, closed in order, and as a crash would have left it."""
+    """Return two copies of a home with an unfinished match: after a clean exit, and after a crash."""
     folder = Path(tempfile.mkdtemp(prefix="p2pdice-"))
     world = World(CLASSIC, 2, 1)
     while not any(machine.turn for machine in world.machines):
@@ -68,7 +68,7 @@ def tidied_up() -> object:
 @pytest.mark.parametrize(
     "command", ["resume", "identity show", *thoroughly(["host", "join nowhere", "watch 127.0.0.1:1"])]
 )
-def test_no_command_makes_another_key_where_matches_were_played(here: Run, home: Home, command: str) -> None:
+def test_no_command_replaces_a_missing_key_in_a_home_with_matches(here: Run, home: Home, command: str) -> None:
     home.identity.unlink()
     done = here(*command.split())
     assert done.returncode == ExitCode.FAILURE
@@ -77,7 +77,7 @@ def test_no_command_makes_another_key_where_matches_were_played(here: Run, home:
     assert not home.identity.exists()
 
 
-def test_a_home_with_another_key_cannot_return_to_its_match(here: Run, home: Home) -> None:
+def test_a_home_with_another_key_cannot_resume_its_match(here: Run, home: Home) -> None:
     home.identity.unlink()
     other, _ = Identity.load_or_create(home.path)
     done = here("resume")
@@ -88,7 +88,7 @@ def test_a_home_with_another_key_cannot_return_to_its_match(here: Run, home: Hom
     assert hint == "Put the identity.key of that time back from a backup: only its owner can return."
 
 
-def test_the_list_of_matches_says_that_the_last_one_is_missing(here: Run, crashed: Home) -> None:
+def test_a_store_without_the_last_match_is_reported(here: Run, crashed: Home) -> None:
     assert here("matches").stderr == ""
     crashed.path.joinpath("store.sqlite3").unlink()
     done = here("resume")
@@ -98,7 +98,7 @@ def test_the_list_of_matches_says_that_the_last_one_is_missing(here: Run, crashe
 
 
 @pytest.mark.parametrize("command", ["matches", "resume", "host --bots 1 --ui line"])
-def test_a_damaged_store_is_not_taken_for_an_empty_one(here: Run, home: Home, command: str) -> None:
+def test_a_damaged_store_is_reported_and_left_unchanged(here: Run, home: Home, command: str) -> None:
     content = b"no database at all" * 1000
     home.store.write_bytes(content)
     done = here(*command.split())
@@ -109,7 +109,7 @@ def test_a_damaged_store_is_not_taken_for_an_empty_one(here: Run, home: Home, co
     assert home.store.read_bytes() == content
 
 
-def test_a_store_that_was_removed_is_not_taken_for_one_that_never_was(here: Run, home: Home) -> None:
+def test_a_removed_store_is_reported_as_missing(here: Run, home: Home) -> None:
     for path in home.path.glob("store.sqlite3*"):
         if path != home.store_note:
             path.unlink()
@@ -119,17 +119,17 @@ def test_a_store_that_was_removed_is_not_taken_for_one_that_never_was(here: Run,
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
 @pytest.mark.parametrize("is_whole", [False, *thoroughly([True])])
-async def test_nonsense_in_any_column_is_shown_harmlessly_or_named(
+async def test_nonsense_in_any_column_is_escaped_or_reported(
     home: Home, place: tuple[str, str], is_whole: bool
 ) -> None:
-    """Text in each; of other values all in a thorough run, and otherwise the next one in the next column."""
+    """Each column gets a text and one of the other values; in a thorough run, all of them."""
     table, column = place
     for value in (TEXT, *(OTHERS if is_whole else [OTHERS[PLACES.index(place) % len(OTHERS)]])):
         path = home.path.with_name("edited")
         shutil.copytree(home.path, path)
         with (
             contextlib.closing(sqlite3.connect(Home(path).store, isolation_level=None)) as database,
-            contextlib.suppress(sqlite3.IntegrityError),  # SQLite itself refuses that
+            contextlib.suppress(sqlite3.IntegrityError),  # SQLite refuses the value
         ):
             database.execute(f"UPDATE {table} SET {column} = ?", (value,))
         for command in ("resume --list", "matches --json", "matches save last", "people", "people --json"):
@@ -144,7 +144,7 @@ async def test_nonsense_in_any_column_is_shown_harmlessly_or_named(
 
 
 async def resume(path: Path) -> None:
-    """Return to the match, or be told in a sentence why that cannot be."""
+    """Resume the match. A documented error is also accepted."""
     with contextlib.suppress(NodeError, StoreError):
         node = await Node.open(path, "A", discovery=False, interface="127.0.0.1")
         try:

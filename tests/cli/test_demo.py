@@ -1,4 +1,4 @@
-"""A whole demo: separate processes, real discovery, TLS and signatures, in the ordinary run."""
+"""The demo: a match between processes, with real discovery, TLS and signatures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.p2pdice.scripted import random_play, rules
 pytestmark = pytest.mark.multicast
 
 
-def test_a_demo_ends_with_identical_transcripts_in_homes_of_their_own(demo: dict[str, Any]) -> None:
+def test_the_demo_leaves_an_identical_transcript_in_each_home(demo: dict[str, Any]) -> None:
     paths = [Path(path) for path in demo["transcripts"]]
     homes = [path.parents[1] for path in paths]
     assert [home.name for home in homes] == ["ada", "ben", "cleo", "dan"]
@@ -47,7 +47,7 @@ def test_a_demo_ends_with_identical_transcripts_in_homes_of_their_own(demo: dict
     assert set(demo["winners"]) <= set(demo["players"])
 
 
-def test_a_demo_is_told_round_by_round_with_every_cup(demo: dict[str, Any]) -> None:
+def test_the_demo_reports_each_round_and_every_cup(demo: dict[str, Any]) -> None:
     lines = demo["progress"].splitlines()
     assert lines[0].startswith("The seed fixes the bots' choices.")
     rounds = [line for line in lines if line.startswith("Round ")]
@@ -63,13 +63,13 @@ def test_a_demo_is_told_round_by_round_with_every_cup(demo: dict[str, Any]) -> N
     assert "\x1b" not in demo["progress"]
 
 
-def test_a_demo_as_data_says_who_ended_where(demo: dict[str, Any]) -> None:
+def test_the_demos_json_contains_the_places(demo: dict[str, Any]) -> None:
     assert [demo["players"][seat] for seat in demo["places"][0]] == demo["winners"]
     assert sorted(seat for place in demo["places"] for seat in place) == [0, 1, 2, 3]
     assert not {"prize", "stakes", "twin_soul"} & set(demo)
 
 
-def test_for_people_a_demo_ends_with_the_paths_and_what_to_type(p2pdice: Run, tmp_path: Path) -> None:
+def test_the_demos_last_commands_can_be_typed(p2pdice: Run, tmp_path: Path) -> None:
     done = p2pdice("demo", "--players", "2", "--rules", "joker", "--set", "dice=2", "--out", str(tmp_path / "out"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "Two transcripts verified, byte for byte the same" in done.stdout
@@ -85,7 +85,7 @@ def exhibition(tmp_path: Path, warnings: list[str]) -> DemoMatch:
     return DemoMatch([Level.ODDS, Level.MIND], ["--set", "dice=1"], tmp_path, None, lambda event: None, warnings.append)
 
 
-async def test_where_multicast_fails_the_bots_are_told_the_address(
+async def test_without_multicast_the_demos_bots_get_the_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = crew.start_house_bot
@@ -93,7 +93,7 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
     async def start_deaf(
         order: Order, arguments: list[str], log: Path, *, is_heard: bool
     ) -> asyncio.subprocess.Process:
-        # The guest looks for a table that nobody advertises, as if the network had swallowed the advertisement.
+        # The guest looks for a table that is not advertised, as if the network had lost the advertisement.
         is_guest = "--seats" not in arguments and "/" not in order.table
         return await start(Order("nowhere") if is_guest else order, arguments, log, is_heard=is_heard)
 
@@ -105,10 +105,10 @@ async def test_where_multicast_fails_the_bots_are_told_the_address(
     assert warnings == ["The table was not found by multicast in time: the bots are told its address."]
     verdict, _ = judge(played)
     assert verdict.verdict == "fair"
-    assert sorted(verdict.players) == ["Ada", "Ben (mind bot)"], "the level, where it is not the usual one"
+    assert sorted(verdict.players) == ["Ada", "Ben (mind bot)"], "a level is named if it is not the default"
 
 
-async def test_a_bot_with_a_broken_key_is_named_with_its_log(tmp_path: Path) -> None:
+async def test_a_demo_bot_with_a_broken_key_is_reported_with_its_log(tmp_path: Path) -> None:
     (tmp_path / "ben").mkdir(mode=0o700)
     (tmp_path / "ben" / "identity.key").write_bytes(b"no key")
     (tmp_path / "ben" / "identity.key").chmod(0o600)
@@ -119,7 +119,7 @@ async def test_a_bot_with_a_broken_key_is_named_with_its_log(tmp_path: Path) -> 
     assert "not a readable key" in log.read_text(encoding="utf-8")
 
 
-def test_transcripts_that_differ_are_a_failure(demo: dict[str, Any], tmp_path: Path) -> None:
+def test_different_transcripts_fail_the_demo(demo: dict[str, Any], tmp_path: Path) -> None:
     played = exhibition(tmp_path, [])
     for contestant, cut in zip(played.contestants, (0, 40), strict=True):
         contestant.transcript = tmp_path / contestant.name
@@ -130,12 +130,12 @@ def test_transcripts_that_differ_are_a_failure(demo: dict[str, Any], tmp_path: P
 
 
 def account_of(told: list[node.NodeEvent], seating: Seating) -> tuple[RoundSummary, list[str]]:
-    """Return the account of what a node tells, and its lines."""
+    """Return the summary of these events of a node, and the lines that it prints."""
     account = RoundSummary()
     return account, [line for event in told for line in account.take(json.loads(event_line(event, seating)))]
 
 
-def test_an_account_takes_every_event_in_its_stride() -> None:
+def test_the_summary_of_a_demo_accepts_every_event() -> None:
     account, lines = account_of(list(node_events("A\x1b")), Seating(("A", "B", "C")))
     assert lines[lines.index("Round 3. B starts. 9 dice. Special round: ones aren't wild.") - 1] == ""
     assert "    A: 1, 3, 3. Three count." in lines
@@ -147,7 +147,7 @@ def test_an_account_takes_every_event_in_its_stride() -> None:
 
 @given(st.integers(0, 2**32), st.sampled_from([{}, {"stakes": "no"}]))
 @settings(max_examples=15, deadline=None)
-def test_a_demo_of_motes_tells_everything_and_sums_up_as_the_referee_does(seed: int, changes: dict[str, str]) -> None:
+def test_a_demo_of_motes_reports_all_events_and_agrees_with_the_referee(seed: int, changes: dict[str, str]) -> None:
     seating = Seating(("Ada", "Ben", "Cleo"))
     told: list[node.NodeEvent] = []
     for _, state, happened in random_play(rules("motes", **changes), 3, Random(seed)):
@@ -180,8 +180,8 @@ def test_a_demo_of_motes_tells_everything_and_sums_up_as_the_referee_does(seed: 
                 assert all(f"paid {coins:,}" in text for coins in event.payout if coins)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
-def test_at_a_terminal_a_demo_is_shown_at_the_table_and_explained(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+def test_at_a_terminal_a_demo_is_shown_on_the_full_screen(tmp_path: Path) -> None:
     from tests.cli.screen import Terminal
 
     options = ("--players", "3", "--set", "dice=2", "--out", str(tmp_path / "out"), "--ui", "screen", "--pace", "1")

@@ -1,6 +1,7 @@
-"""Homes on disks that misbehave: what only reads works, what writes says what is wrong, and nothing is lost.
+"""Homes on full and read-only disks, and on disks without file modes.
 
-The disks are real, but for those that keep no modes: few systems let a test mount one, so a double stands in for them.
+Reading commands work, writing commands explain the problem, and no data is lost. The disks are real, except that the
+disk without file modes is simulated, because few systems let a test mount one.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ WRITING = {
     "people trust {fingerprint}": STORE,
     "matches save last": ".p2pdice: {cause}. ",
 }
-"""Commands, and how the sentence ends in which each says what it cannot write."""
+"""Commands that write, each with the end of its error message."""
 STATES = {
     "full": ("the disk is full", "no space left on device"),
     "read-only": ("its folder is read-only", "read-only file system"),
@@ -60,7 +61,7 @@ STATES = {
 
 @pytest.fixture(params=[*thoroughly(["at rest"]), "with a log"])
 def played(request: pytest.FixtureRequest, demo: dict[str, Any], tmp_path: Path) -> Path:
-    """A home in which a match was played; after a crash there is something in its log that the store lacks."""
+    """A home with a match. With a log, its write-ahead log has data that the store lacks, as after a crash."""
     path = tmp_path / "played"
     shutil.copytree(Path(demo["folder"]) / "ada", path)
     if request.param == "with a log":
@@ -85,14 +86,16 @@ def home(request: pytest.FixtureRequest, played: Path, tmp_path: Path) -> Iterat
 
 
 def content(home: Home) -> dict[Path, bytes]:
-    """Return all that is written in a home, and nothing that SQLite makes anew for itself."""
+    """Return the contents of the files in a home, except SQLite's shared memory."""
     files = (path for path in home.path.rglob("*") if path.is_file() and not path.name.endswith("-shm"))
     return {path: data for path in files if (data := path.read_bytes())}
 
 
 @needs_mounts
 @pytest.mark.parametrize("command", READING)
-def test_what_only_reads_reads(here: Run, home: Home, played: Path, tmp_path: Path, command: str) -> None:
+def test_reading_commands_work_on_full_and_read_only_disks(
+    here: Run, home: Home, played: Path, tmp_path: Path, command: str
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     words = command.format(elsewhere=tmp_path / "elsewhere").split()
     before = content(home)
@@ -107,7 +110,7 @@ def test_what_only_reads_reads(here: Run, home: Home, played: Path, tmp_path: Pa
 
 @needs_mounts
 @pytest.mark.parametrize("command", WRITING)
-def test_what_writes_says_that_the_disk_is_full_or_read_only(
+def test_writing_commands_report_a_full_or_read_only_disk(
     here: Run, home: Home, demo: dict[str, Any], command: str
 ) -> None:
     fingerprint = next(each["fingerprint"] for each in _people(here, home))
@@ -128,8 +131,8 @@ def _people(here: Run, home: Home) -> list[dict[str, Any]]:
 
 
 @needs_mounts
-def test_what_a_crash_left_in_the_log_is_read_from_a_read_only_disk(tmp_path: Path) -> None:
-    """To read the store alone would be to lose it without a word."""
+def test_a_log_left_by_a_crash_is_read_from_a_read_only_disk(tmp_path: Path) -> None:
+    """If only the store were read, the data in the log would silently be missing."""
     with closing(Store(tmp_path / "home" / "store.sqlite3")) as store:
         store.add_choice(b"m" * 32, 1, "3x5")
         with small_disk(tmp_path / "disk") as disk:
@@ -145,7 +148,7 @@ def test_what_a_crash_left_in_the_log_is_read_from_a_read_only_disk(tmp_path: Pa
 
 @pytest.fixture
 def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The store of a crashed process, on a full disk that holds the temporary files of this machine, too."""
+    """The store of a crashed process, on a full disk that is also used for temporary files."""
     with closing(Store(tmp_path / "home" / "store.sqlite3")) as store, small_disk(tmp_path / "disk") as disk:
         store.add_choice(b"m" * 32, 1, "3x5")
         for name in ("store.sqlite3", "store.sqlite3-wal"):
@@ -156,13 +159,13 @@ def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @needs_mounts
-def test_a_full_disk_is_read_if_the_temporary_files_are_on_it(full: Path) -> None:
+def test_a_store_on_a_full_disk_is_read_even_without_room_for_temporary_files(full: Path) -> None:
     with closing(Store(full, is_reader=True)) as reader:
         assert reader.choices(b"m" * 32) == {1: "3x5"}
 
 
 @needs_mounts
-def test_where_no_copy_fits_anywhere_one_is_told_what_to_set(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_for_a_copy_the_error_names_tmpdir(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "_IN_MEMORY", full.parent / "none")
     with pytest.raises(FullDiskError, match="no room for a copy") as raised:
         Store(full, is_reader=True)
@@ -170,8 +173,8 @@ def test_where_no_copy_fits_anywhere_one_is_told_what_to_set(full: Path, monkeyp
 
 
 @needs_mounts
-def test_a_store_that_changes_while_it_is_copied_is_copied_anew(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process may empty its log into the store between the reading of the two."""
+def test_a_store_that_changes_while_it_is_copied_is_copied_again(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may move the log into the store after the store was read and before the log is."""
     old, log = full.read_bytes(), full.with_name(f"{full.name}-wal")
     new = full.parent.with_name("new")
     new.write_bytes(old)
@@ -197,8 +200,8 @@ def test_a_store_that_changes_while_it_is_copied_is_copied_anew(full: Path, monk
     assert seen == [old]
 
 
-def test_a_file_that_another_program_has_locked_is_no_read_only_folder(tmp_path: Path) -> None:
-    """As on Windows, where this error is all that is known."""
+def test_a_locked_file_is_not_reported_as_a_read_only_folder(tmp_path: Path) -> None:
+    """On Windows, there is only this error to go by."""
     path = tmp_path / "store.sqlite3"
     path.touch()
     error = failure("cannot use", path, PermissionError(errno.EACCES, "Permission denied", str(path)))
@@ -208,7 +211,7 @@ def test_a_file_that_another_program_has_locked_is_no_read_only_folder(tmp_path:
 
 @needs_root
 @pytest.mark.parametrize("is_folder_closed", [False, True])
-def test_a_file_that_one_may_not_read_is_not_called_a_read_only_folder(is_folder_closed: bool) -> None:
+def test_an_unreadable_file_is_not_reported_as_a_read_only_folder(is_folder_closed: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "store.sqlite3"
         Store(path).close()
@@ -228,10 +231,10 @@ def test_a_file_that_one_may_not_read_is_not_called_a_read_only_folder(is_folder
 
 @needs_mounts
 @pytest.mark.parametrize("fault", ["can be read by others", "belongs to another account"])
-def test_on_a_read_only_disk_nobody_is_told_to_do_what_cannot_be_done(
+def test_on_a_read_only_disk_the_advice_can_be_followed(
     here: Run, demo: dict[str, Any], tmp_path: Path, fault: str
 ) -> None:
-    """Whether such a disk keeps modes cannot be found out."""
+    """It is impossible to find out whether a read-only disk keeps modes."""
     with small_disk(tmp_path / "disk") as disk:
         home = Home(disk / "home")
         shutil.copytree(Path(demo["folder"]) / "ada", home.path)
@@ -274,12 +277,12 @@ os.lstat = lambda path, **options: seen(path, lstat(path, **options))
 os.fstat = lambda descriptor: seen(descriptor, fstat(descriptor))
 os.chmod = lambda path, mode, **options: None if is_there(path) else chmod(path, mode, **options)
 """
-"""What a program meets on exFAT, or on a disk of Windows below Linux: chmod does nothing, and all files look alike."""
+"""Simulates exFAT, or a Windows disk under Linux: chmod does nothing, and all files have the same mode and owner."""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the double asks Linux for the names of open files")
+@pytest.mark.skipif(sys.platform != "linux", reason="the simulation needs /proc")
 @pytest.mark.parametrize("owner", [*thoroughly([""]), "12345"], ids=["no modes", "no modes and no owners"])
-def test_on_a_disk_that_keeps_no_modes_one_is_told_once_and_plays(p2pdice: Run, tmp_path: Path, owner: str) -> None:
+def test_a_disk_without_modes_is_reported_once_and_can_be_played_on(p2pdice: Run, tmp_path: Path, owner: str) -> None:
     (tmp_path / "double").mkdir()
     (tmp_path / "double" / "sitecustomize.py").write_text(WITHOUT_MODES)
     disk = tmp_path / "disk"
@@ -288,7 +291,7 @@ def test_on_a_disk_that_keeps_no_modes_one_is_told_once_and_plays(p2pdice: Run, 
     double = {"DISK_WITHOUT_MODES": str(disk), "DISK_OWNER": owner, "PYTHONPATH": path, "P2PDICE_HOME": str(home)}
     home.mkdir(parents=True)
     said = []
-    for command in ("identity", "matches", "purse", "league --bots 2 --seats 2 --set dice=1"):
+    for command in ("identity", "league --bots 2 --seats 2 --set dice=1"):
         done = p2pdice(*command.split(), **double)
         assert done.returncode == ExitCode.DONE, (command, done.stderr, done.stdout)
         said.append(done.stderr)

@@ -1,4 +1,4 @@
-"""The doctor names what keeps a machine from playing. Each fault here is a real one, made for the test."""
+"""``p2pdice doctor`` names what prevents a machine from playing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.network.namespaces import Lan, lan
 from tests.programs import MODULE, Program
 from tests.protocol.test_backup import fill
 
-# zeroconf does not close a socket that it could not bind, as happens with an IPv6 address in its first second.
+# zeroconf does not close a socket that it cannot bind, such as an IPv6 address in its first second.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 CHECKS = ("program", "home", "disk", "key", "store", "clock", "terminal", "network", "port", "multicast", "others")
@@ -51,7 +51,7 @@ def examined(command: Run, *options: str, **variables: str) -> tuple[int, dict[s
     return done.returncode, findings(done.stdout)
 
 
-def test_a_machine_on_a_lan_can_play_and_nothing_is_made(here: Run, tmp_path: Path) -> None:
+def test_a_machine_on_a_lan_can_play_and_no_home_is_created(here: Run, tmp_path: Path) -> None:
     code, found = examined(here)
     assert code == ExitCode.DONE
     assert [name for name in CHECKS if name not in found] == []
@@ -80,12 +80,12 @@ def test_a_key_that_others_can_read_makes_play_impossible(here: Run, tmp_path: P
     assert "chmod 600" in found["key"]["says"]
 
 
-def test_a_key_with_a_passphrase_is_no_problem(here: Run, tmp_path: Path) -> None:
+def test_a_key_with_a_passphrase_is_ok(here: Run, tmp_path: Path) -> None:
     Identity.load_or_create(tmp_path / "home", "secret")
     assert examined(here)[1]["key"]["state"] == Severity.OK
 
 
-def test_matches_that_are_kept_are_counted_in_words(here: Run, tmp_path: Path) -> None:
+def test_stored_matches_are_counted(here: Run, tmp_path: Path) -> None:
     with closing(Store(Home(tmp_path / "home").store)) as store:
         fill(store)
     _, found = examined(here)
@@ -110,14 +110,14 @@ def test_a_damaged_store_makes_play_impossible(here: Run, tmp_path: Path) -> Non
     assert (code, found["store"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="every folder can be written here")
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="Windows and root can write to every folder")
 def test_a_folder_that_cannot_be_written_makes_play_impossible(here: Run, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o500)
     code, found = examined(here)
     assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
-def test_a_home_that_is_no_folder_makes_play_impossible(here: Run, tmp_path: Path) -> None:
+def test_a_home_that_is_not_a_folder_makes_play_impossible(here: Run, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file")
     code, found = examined(here)
     assert (code, found["home"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
@@ -129,7 +129,9 @@ def test_a_full_disk_makes_play_impossible(here: Run, monkeypatch: pytest.Monkey
     assert (code, found["disk"]["state"]) == (ExitCode.UNREACHABLE, Severity.PROBLEM)
 
 
-def test_a_disk_without_any_room_is_no_matter_of_rights(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_error_on_a_full_disk_is_not_reported_as_a_matter_of_permissions(
+    here: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(file: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -149,29 +151,29 @@ def test_a_disk_without_any_room_is_no_matter_of_rights(here: Run, monkeypatch: 
         ("2077-01-01", Severity.WARNING),
     ],
 )
-def test_a_clock_that_is_far_off_or_was_put_back_is_seen(
+def test_a_clock_that_is_far_off_or_was_set_back_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: Severity
 ) -> None:
-    """The last match was played on the 24th."""
+    """The last match was played on 2026-11-24."""
     (tmp_path / "store").write_text("")
     os.utime(tmp_path / "store", (moment("2026-11-24"),) * 2)
     monkeypatch.setattr(time, "time", lambda: moment(now))
     assert {each.check: each.state for each in doctor.machine(tmp_path)}["clock"] == state
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no file system takes such a date")
-def test_a_date_beyond_all_calendars_on_a_file_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not allow such dates")
+def test_a_file_date_beyond_the_calendar_is_only_a_warning(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("")
     os.utime(tmp_path / "store", (2**56,) * 2)
     assert {each.check: each.state for each in doctor.machine(tmp_path)}["clock"] == Severity.WARNING
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="access lists decide there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
 @pytest.mark.parametrize(
     ("mode", "state"),
     [(0o700, Severity.OK), (0o750, Severity.WARNING), (0o701, Severity.WARNING), (0o720, Severity.WARNING)],
 )
-def test_a_home_that_any_other_account_may_enter_is_seen(tmp_path: Path, mode: int, state: Severity) -> None:
+def test_a_home_open_to_other_accounts_is_reported(tmp_path: Path, mode: int, state: Severity) -> None:
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(mode)
@@ -179,7 +181,9 @@ def test_a_home_that_any_other_account_may_enter_is_seen(tmp_path: Path, mode: i
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(0.2, Severity.OK), (0.3, Severity.WARNING)])
-def test_a_slow_disk_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: float, state: Severity) -> None:
+def test_a_slow_disk_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: float, state: Severity
+) -> None:
     times = count(100.0, seconds)
     monkeypatch.setattr(time, "perf_counter", lambda: next(times))
     assert {each.check: each.state for each in doctor.machine(tmp_path)}["disk"] == state
@@ -188,7 +192,7 @@ def test_a_slow_disk_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, se
 @pytest.mark.parametrize(
     ("size", "state"), [((40, 12), Severity.OK), ((39, 24), Severity.WARNING), ((80, 11), Severity.WARNING)]
 )
-def test_a_small_terminal_is_seen(
+def test_a_small_terminal_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int], state: Severity
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -203,7 +207,7 @@ HEARD = Heard(True, (), (), ())
 def on_network(
     monkeypatch: pytest.MonkeyPatch, own: tuple[Interface, ...] = (NEARBY,), heard: Heard = HEARD
 ) -> list[Finding]:
-    """Return the findings on a network with these interfaces where that is heard, without the one on the port."""
+    """Return the findings, except the one about the port, for these interfaces and this result of listening."""
 
     async def listened(*_: object) -> Heard:
         return heard
@@ -219,7 +223,7 @@ def on_network(
 def with_tools(
     monkeypatch: pytest.MonkeyPatch, platform: str, says: dict[str, str], ufw: Path = Path("/nowhere")
 ) -> None:
-    """Put the doctor on a system whose tools say this."""
+    """Simulate a system with these tools and their output."""
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(doctor, "UFW", ufw)
     monkeypatch.setattr(shutil, "which", lambda tool: tool if tool in says else None)
@@ -239,7 +243,7 @@ def with_tools(
         ("here1", "192.168.1.3", None),
     ],
 )
-def test_a_vpn_and_a_missing_router_are_seen(
+def test_a_vpn_and_a_missing_router_are_reported(
     monkeypatch: pytest.MonkeyPatch, name: str, address: str, check: str | None
 ) -> None:
     there = Interface(name, 3, (ip_address(address),), is_connected=True)
@@ -267,7 +271,7 @@ def test_a_vpn_and_a_missing_router_are_seen(
         (("192.0.2.1",), ("192.0.2.1",), (), Severity.OK, "192.0.2.1 and this machine hear each other"),
     ],
 )
-def test_who_hears_whom_is_said(
+def test_the_direction_of_multicast_is_reported(
     monkeypatch: pytest.MonkeyPatch,
     hosts: tuple[str, ...],
     met: tuple[str, ...],
@@ -280,7 +284,7 @@ def test_who_hears_whom_is_said(
 
 
 @pytest.mark.parametrize(("itself", "state"), [(True, Severity.OK), (False, Severity.WARNING)])
-def test_a_machine_that_does_not_hear_itself_is_seen(
+def test_a_machine_that_does_not_hear_itself_is_reported(
     monkeypatch: pytest.MonkeyPatch, itself: bool, state: Severity
 ) -> None:
     _, first, _ = on_network(monkeypatch, heard=HEARD._replace(itself=itself))
@@ -300,7 +304,7 @@ def test_the_state_of_ufw_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert str(doctor.firewall("7000").says).startswith(says)
 
 
-def test_a_line_ends_with_the_remedy() -> None:
+def test_the_line_of_a_finding_ends_with_the_remedy() -> None:
     assert (
         Finding("disk", Severity.PROBLEM, "nothing is free", "Make room").line()
         == "FIX   disk: nothing is free. Make room."
@@ -310,7 +314,7 @@ def test_a_line_ends_with_the_remedy() -> None:
 
 
 @pytest.mark.parametrize(("now", "state"), [("2024-12-30", Severity.WARNING), ("2025-01-02", Severity.OK)])
-def test_a_clock_before_this_program_is_seen_in_an_empty_home(
+def test_a_clock_before_the_release_is_reported_in_an_empty_home(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: Severity
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: moment(now))
@@ -321,7 +325,7 @@ def moment(day: str) -> float:
     return datetime.fromisoformat(day).timestamp()
 
 
-def test_a_port_of_the_administrator_is_not_said_to_be_in_use(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_privileged_port_is_not_reported_as_in_use(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object, **__: object) -> socket.socket:
         raise PermissionError(errno.EACCES, "Permission denied (while attempting to bind on address ('', 80))")
 
@@ -344,7 +348,7 @@ def test_an_unknown_interface_is_named(here: Run) -> None:
     assert "nothing0" in found["network"]["says"]
 
 
-def test_a_table_that_listens_is_reached_and_one_that_is_closed_is_not(here: Run) -> None:
+def test_an_open_table_is_reached_and_a_closed_one_is_not(here: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         code, found = examined(here, f"{address}/T4Z5-WFHY-2XDW-PX45-WP3P")
@@ -352,22 +356,22 @@ def test_a_table_that_listens_is_reached_and_one_that_is_closed_is_not(here: Run
     done = here(*QUICK, address)
     assert done.returncode == ExitCode.UNREACHABLE
     assert "no program listens there" in findings(done.stdout)["peer"]["says"]
-    assert json.loads(done.stdout)["playable"], "one table that was closed keeps nobody from the others"
+    assert json.loads(done.stdout)["playable"], "one closed table does not prevent playing at others"
     assert "but not at that table" in here("doctor", "--wait", "0.5", address).stdout
 
 
 @pytest.mark.parametrize("name", ["é..x", "é" * 64])
-def test_a_name_that_no_host_can_have_is_a_host_that_is_not_there(name: str) -> None:
+def test_an_impossible_host_name_is_reported_as_no_such_host(name: str) -> None:
     assert asyncio.run(reach_host((name, 9))).problem == "there is no such host"
 
 
-def test_a_text_that_is_no_address_is_a_usage_error(here: Run) -> None:
+def test_a_malformed_address_is_a_usage_error(here: Run) -> None:
     done = here("doctor", "Friday night")
     assert done.returncode == ExitCode.USAGE
     assert "'Friday night' is not an address." in done.stderr
 
 
-def test_whatever_others_wrote_is_escaped() -> None:
+def test_findings_escape_text_from_others() -> None:
     assert "\x1b" not in Finding("others", Severity.OK, "\x1b[2J came", "\x1b[2J").line()
 
 
@@ -381,7 +385,7 @@ def test_whatever_others_wrote_is_escaped() -> None:
         ("sunos5", {}, "not checked"),
     ],
 )
-def test_the_firewall_of_each_system_is_named_with_what_opens_it(
+def test_each_systems_firewall_is_named_with_a_remedy(
     monkeypatch: pytest.MonkeyPatch, platform: str, says: dict[str, str], named: str
 ) -> None:
     with_tools(monkeypatch, platform, says)
@@ -392,7 +396,7 @@ def test_the_firewall_of_each_system_is_named_with_what_opens_it(
 
 @pytest.mark.parametrize(("platform", "tool"), [("darwin", doctor.MAC_TOOL), ("win32", "netsh")])
 def test_the_command_for_a_firewall_can_be_copied(monkeypatch: pytest.MonkeyPatch, platform: str, tool: str) -> None:
-    """It is what comes last, and stands a folder with a space in its name."""
+    """The command ends the remedy, and a path with spaces is quoted."""
     with_tools(monkeypatch, platform, {tool: "enabled"})
     monkeypatch.setattr(sys, "executable", "/Applications/My Games/python")
     found = doctor.firewall("PORT")
@@ -405,7 +409,7 @@ def test_the_command_for_a_firewall_can_be_copied(monkeypatch: pytest.MonkeyPatc
 
 
 def examined_at_once(wire: Lan, folder: Path, wait: str) -> list[dict[str, dict[str, str]]]:
-    """Run the doctor on both laptops at the same time."""
+    """Run the doctor on two machines at the same time."""
     options = (*MODULE, "doctor", "--json", "--wait", wait)
     with (
         Program(*options, home=folder / "ada", prefix=wire.on(1)) as ada,
@@ -414,14 +418,14 @@ def examined_at_once(wire: Lan, folder: Path, wait: str) -> list[dict[str, dict[
         return [findings(each.shown()) for each in (ada, ben) if each.end() == ExitCode.DONE and each.errors == []]
 
 
-def test_two_doctors_at_the_same_time_hear_each_other(tmp_path: Path) -> None:
+def test_two_machines_hear_each_other(tmp_path: Path) -> None:
     with lan(2) as wire:
         ada, ben = examined_at_once(wire, tmp_path, "60")
     assert ada["others"]["says"] == "10.77.0.2 and this machine hear each other"
     assert ben["others"]["says"] == "10.77.0.1 and this machine hear each other"
 
 
-def test_two_programs_on_one_machine_are_one_machine(tmp_path: Path) -> None:
+def test_two_programs_on_the_same_machine_count_as_one(tmp_path: Path) -> None:
     options = (*MODULE, "doctor", "--json", "--wait", "3")
     with lan(1) as wire:
         prefix = wire.on(1)
@@ -432,7 +436,7 @@ def test_two_programs_on_one_machine_are_one_machine(tmp_path: Path) -> None:
             assert one.end() == ExitCode.DONE
 
 
-def test_a_card_without_its_cable_is_no_network(tmp_path: Path) -> None:
+def test_an_unplugged_cable_is_reported(tmp_path: Path) -> None:
     with lan(1) as wire:
         wire.pull_cable(1)
         while (
@@ -441,7 +445,7 @@ def test_a_card_without_its_cable_is_no_network(tmp_path: Path) -> None:
                 [*wire.on(1), "ip", "link", "show", "eth0"], capture_output=True, text=True, check=True
             ).stdout
         ):
-            time.sleep(0.05)  # Linux takes up to a second to tell
+            time.sleep(0.05)  # Linux takes up to a second to notice
         with Program(*MODULE, *QUICK, home=tmp_path, prefix=wire.on(1)) as doctor:
             assert doctor.end() == ExitCode.UNREACHABLE
             found = findings(doctor.shown())
@@ -450,7 +454,7 @@ def test_a_card_without_its_cable_is_no_network(tmp_path: Path) -> None:
     assert "others" not in found
 
 
-def test_a_guest_network_that_keeps_machines_apart_is_suspected(tmp_path: Path) -> None:
+def test_a_network_that_isolates_its_guests_is_suspected(tmp_path: Path) -> None:
     with lan(2) as wire:
         wire.keep_apart(1, 2)
         for found in examined_at_once(wire, tmp_path, "2"):
@@ -458,12 +462,12 @@ def test_a_guest_network_that_keeps_machines_apart_is_suspected(tmp_path: Path) 
             assert "guests apart" in found["others"]["remedy"]
 
 
-def test_without_a_network_nobody_can_play(tmp_path: Path) -> None:
+def test_without_a_network_play_is_impossible(tmp_path: Path) -> None:
     with lan(1) as wire:
         wire.pull_out(1)
         with Program(*MODULE, *QUICK, home=tmp_path, prefix=wire.on(1)) as doctor:
             assert doctor.end() == ExitCode.UNREACHABLE
             found = findings(doctor.shown())
             assert found["network"]["says"] == "this machine is in no network"
-            assert "others" not in found, "there is nobody to listen to"
+            assert "others" not in found, "without a network there is nothing to listen to"
             assert doctor.errors == []

@@ -1,5 +1,6 @@
-"""Whatever a file, a home, a table, a player, a bot, a ruleset or a key of a settings file is called: no byte of it
-commands a terminal, hides, turns a line around or begins a line of its own, whichever command shows it.
+"""Every command escapes hostile names of files, homes, tables, players, bots, rulesets and settings.
+
+No byte of a name controls the terminal, is invisible, changes the direction of text, or begins a line.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from tests.programs import MODULE, PATIENCE, ROOT, environment, run_here
 from tests.simulation.world import genesis
 from tests.tiers import thoroughly
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="its files cannot have such names")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not allow such file names")
 
 TEXT: Final = "\x1b[31m\x1b]0;t\x07\x9b2J\r\b\u202e\u2066\u200b\u200f\u2028\u3164\u1161\ufe0f\nFORGED"
-"""Sequences that move a cursor or set a title, signs that turn text around or are not seen, and a line of its own."""
+"""Control sequences, marks that change the direction of text, invisible characters, and a line break."""
 FILE: Final = f"{TEXT}\udcff"
-"""The same as a file is called, with a byte that is not UTF-8."""
+"""The same as a file name, with a byte that is not UTF-8."""
 VECTORS: Final = ROOT / "tests" / "vectors"
 
 
 class World(NamedTuple):
-    """A folder in which everything has such a name."""
+    """A folder whose files all have hostile names."""
 
     folder: Path
 
@@ -100,19 +101,19 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture
 def world(_made: World, tmp_path: Path) -> World:
-    """A copy for one test."""
+    """A copy of the folder for one test."""
     shutil.copytree(_made.folder, tmp_path / "world")
     return World(tmp_path / "world")
 
 
 class ForeignTerminal(Terminal):
-    """A terminal that shows such names. What is escaped in them, :func:`check` looks at."""
+    """A terminal whose output has escaped names. :func:`check` checks them."""
 
     shows_foreign_text = True
 
 
 def leaves() -> Iterator[str]:
-    """Yield every command that can be typed, families and their members."""
+    """Yield every command, including groups and their subcommands."""
     front = build()
     context = typer.Context(front)
     for name in COMMANDS:
@@ -121,7 +122,7 @@ def leaves() -> Iterator[str]:
 
 
 def check(raw: str) -> None:
-    """Check all that a terminal, or a file, was given."""
+    """Check the output to a terminal or a file."""
     for line in raw.replace("\r\n", "\n").split("\n"):
         assert not line.startswith("FORGED"), raw
         unseen = [each for each in line if not each.isprintable() or not is_shown(each)]
@@ -205,29 +206,25 @@ TYPED: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "doctor": (("{text}", "--wait", "0", *LOCAL), ("{text}:1", "--wait", "0", *LOCAL), ("--wait", "0", *LOCAL)),
     "house-bot": (("{text}", "--name", "{text}"), ("{text}", "--rules", "{rules}")),
 }
-"""What is typed after each command. ``{text}`` is the hostile text; the others are files with such a name."""
-
-
+"""What is typed after each command. ``{text}`` is the hostile text; the other fields are paths with such names."""
 PLAIN: Final = frozenset(
     ("history", "matches", "odds", "people", "purse", "report", "rules", "settings", "tables", "verify")
 )
-"""Commands that write to a terminal as to any stream: they are run in the process of the test."""
-
-
+"""Commands that only print. They run in the process of the test."""
 LATER: Final = {
     "arena", "arena list", "bot check", "demo", "doctor", "house-bot", "identity backup", "identity passphrase",
     "identity restore", "league", "resume", "watch",
 }  # fmt: skip
-"""Commands whose processes a thorough run starts. They print as the others do, which the last test here checks."""
+"""Commands that only a thorough run starts. They print like the others, which the last test in this file checks."""
 
 
-def test_every_command_is_driven() -> None:
+def test_every_command_has_hostile_arguments() -> None:
     assert {*leaves()} == {*TYPED}
 
 
 @pytest.mark.parametrize("command", [*sorted({*TYPED} - LATER), *thoroughly(sorted(LATER))])
-def test_no_foreign_name_reaches_a_terminal_as_it_is(command: str, world: World) -> None:
-    """A proof whose name held escape sequences was shown as fair."""
+def test_no_foreign_name_reaches_a_terminal_unescaped(command: str, world: World) -> None:
+    """Regression test: a proof with escape sequences in its name was shown as fair."""
     names = {each: str(getattr(world, each)) for each in ("home", "rules", "bot", "fair", "proof", "folder")}
     config = str(world.config if command.startswith("settings") else world.folder / f"none{FILE}.toml")
     variables = {"P2PDICE_CONFIG": config, "USER": TEXT, "LOGNAME": TEXT, "TERM": "dumb", "COLUMNS": "500"}
@@ -252,7 +249,7 @@ def test_no_foreign_name_reaches_a_terminal_as_it_is(command: str, world: World)
 
 
 @pytest.mark.parametrize("command", [*sorted({*TYPED} - {"demo"}), *thoroughly(["demo"])])
-def test_no_word_that_a_command_does_not_know_reaches_a_terminal_as_it_is(command: str, world: World) -> None:
+def test_no_unknown_word_reaches_a_terminal_unescaped(command: str, world: World) -> None:
     short = ("--players", "2", "--set", "dice=1") if command == "demo" else ()
     for words in ((f"--{TEXT}",), (TEXT, TEXT, TEXT), ("--home", str(world.fair), *short)):
         done = run_here(*command.split(), *words, home=world.home, given="")
@@ -261,14 +258,14 @@ def test_no_word_that_a_command_does_not_know_reaches_a_terminal_as_it_is(comman
         check(done.stderr if is_path_for_a_pipe else done.stdout + done.stderr)
 
 
-def test_a_pipe_gets_the_path_of_the_settings_as_it_is(world: World) -> None:
-    """It is for scripts: what a terminal shows of it is no path."""
+def test_a_pipe_gets_the_path_of_the_settings_unescaped(world: World) -> None:
+    """Scripts need the path unescaped."""
     variables = environment(world.home) | {"P2PDICE_CONFIG": str(world.config)}
     done = subprocess.run([sys.executable, *MODULE, "settings", "path"], env=variables, capture_output=True, check=True)
     assert done.stdout == os.fsencode(f"{world.config}\n")
 
 
-async def test_the_full_screen_paints_no_foreign_text_as_it_is() -> None:
+async def test_the_full_screen_paints_no_foreign_text_unescaped() -> None:
     terminal, child = os.openpty()
     with os.fdopen(child, "w", encoding="utf-8") as stream:
         writer = Writer(stream)
@@ -280,8 +277,8 @@ async def test_the_full_screen_paints_no_foreign_text_as_it_is() -> None:
     os.close(terminal)
 
 
-def test_nobody_goes_around_the_outlet() -> None:
-    """These modules write to the terminal by themselves, and pass what they write through ``harmless``."""
+def test_only_the_listed_modules_bypass_the_outlet() -> None:
+    """The listed modules write directly to the terminal, and pass their text through ``harmless``."""
     around = {"input", "getpass", "Console", "unguarded"}
     found = {
         (path.relative_to(ROOT).as_posix(), node.func.id)

@@ -1,4 +1,4 @@
-"""The table of contents: help, versions, options before and after, and what is not imported for them."""
+"""The front command: help, version, shared options, and which modules are not imported."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ FAMILIES = [(name,) for name in COMMANDS] + [
 ]
 
 
-def test_every_command_that_the_protocol_names_is_there() -> None:
+def test_every_command_named_in_the_protocols_messages_exists() -> None:
     named = set()
     for path in (Path(__file__).parents[2] / "protocol").rglob("*.py"):
         nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
@@ -34,7 +34,7 @@ def test_every_command_that_the_protocol_names_is_there() -> None:
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
                 named |= set(re.findall(r"\bp2pdice ([a-z]+)(?: ([a-z]+))?\b", node.value))
-    prose = {"answers", "node", "transcript"}  # as in: another p2pdice answers at this port
+    prose = {"answers", "node", "transcript"}  # in sentences such as "another p2pdice answers at this port"
     assert {command for command, _ in named} - prose <= set(COMMANDS)
     of_families = {family[0] for family in FAMILIES if len(family) > 1}
     assert {each for each in named if each[0] in of_families and each[1]} <= {
@@ -46,7 +46,7 @@ def test_every_command_that_the_protocol_names_is_there() -> None:
 
 
 def imported(tmp_path: Path, *arguments: str) -> set[str]:
-    """Return the modules that a command line leaves imported."""
+    """Return the modules that are imported when this command line ends."""
     code = "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); import cli; cli.main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -58,7 +58,7 @@ def imported(tmp_path: Path, *arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def test_the_version_costs_no_command_line_parser(tmp_path: Path) -> None:
+def test_printing_the_version_imports_no_command_line_parser(tmp_path: Path) -> None:
     modules = imported(tmp_path, "--version")
     assert not modules & {"typer", "rich", "asyncio", "cryptography", "protocol", "argparse"}
     assert of_the_game(modules) == {"p2pdice", "p2pdice.version"}
@@ -68,14 +68,14 @@ def of_the_game(modules: set[str]) -> set[str]:
     return {name for name in modules if name.partition(".")[0] == "p2pdice"}
 
 
-def test_help_imports_no_command_and_no_floor_below_but_the_plural(tmp_path: Path) -> None:
+def test_help_imports_no_commands_and_almost_nothing_of_the_lower_layers(tmp_path: Path) -> None:
     modules = imported(tmp_path, "--help")
     assert not [name for name in modules if name.startswith(("cli.commands", "protocol"))]
     assert of_the_game(modules) == {"p2pdice", "p2pdice.version", "p2pdice.plurals"}
     assert not modules & {"asyncio", "rich", "cryptography", "prompt_toolkit", "zeroconf", "tomllib", "cli.preferences"}
 
 
-def test_verify_needs_no_network(tmp_path: Path) -> None:
+def test_verify_imports_no_network_modules(tmp_path: Path) -> None:
     modules = imported(tmp_path, "verify", "--help") | imported(tmp_path, "rules", "classic")
     assert not modules & {"asyncio", "zeroconf", "prompt_toolkit", "tomllib", "protocol.node.node", "protocol.net.mesh"}
     assert "cli.preferences" not in modules
@@ -87,8 +87,8 @@ def test_join_imports_neither_node_nor_table_before_its_first_frame(tmp_path: Pa
     assert not modules & {"protocol.node.node", "cli.table.table", "cli.bots.crew", "sqlite3", "cryptography.x509"}
 
 
-def test_a_command_imports_at_its_top_all_but_what_it_may_not_need() -> None:
-    """The front imports a command when it runs: nothing else in cli/commands is to be lazy."""
+def test_commands_have_only_the_listed_lazy_imports() -> None:
+    """The front imports a command lazily. Within cli/commands, only these imports may be lazy."""
     inside = set()
     for path in (Path(__file__).parents[2] / "cli" / "commands").glob("*.py"):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -98,10 +98,10 @@ def test_a_command_imports_at_its_top_all_but_what_it_may_not_need() -> None:
                     (path.stem, str(node.module)) for node in imports if str(node.module).partition(".")[0] in OWN
                 }
     assert inside == {
-        ("join", "cli.commands"),  # watch, with node and table: the first frame of join does not wait for them
+        ("join", "cli.commands"),  # watch, which imports node and table: the first frame of join does not wait for them
         ("join", "protocol.node.locator"),
         ("tables", "protocol.net.mdns"),
-        ("replay", "cli.report.page"),  # half of what a replay imports
+        ("replay", "cli.report.page"),  # it would double what a replay imports
     }
 
 
@@ -112,7 +112,7 @@ def test_the_version_is_one_line(here: Run, arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_lists_every_command_that_is_meant_for_people(here: Run, flag: str) -> None:
+def test_help_lists_every_visible_command(here: Run, flag: str) -> None:
     done = here(flag)
     assert done.returncode == 0
     listed = re.findall(r"^  ([a-z][a-z-]+)  +\S", done.stdout, re.MULTILINE)
@@ -120,25 +120,18 @@ def test_help_lists_every_command_that_is_meant_for_people(here: Run, flag: str)
 
 
 @pytest.mark.parametrize("command", FAMILIES, ids=" ".join)
-def test_every_command_explains_itself_within_80_columns(here: Run, command: tuple[str, ...]) -> None:
+def test_the_help_of_a_command_has_its_summary_and_examples_in_80_columns(here: Run, command: tuple[str, ...]) -> None:
     short, long = here(*command, "-h").stdout, here(*command, "--help").stdout
     assert short == long
     assert max(map(len, long.splitlines())) <= 80
-    assert f"Usage: p2pdice {command[0]}" in long
+    name = command[0]
+    assert f"Usage: p2pdice {name}" in long
+    if command == (name,) and name in VISIBLE:
+        assert " ".join(long.split("\n\n")[1].split()) == COMMANDS[name].summary
+        assert name == "identity" or f"Examples:\n    p2pdice {name}" in long
 
 
-@pytest.mark.parametrize("name", VISIBLE)
-def test_the_table_of_contents_says_what_the_command_says_of_itself(here: Run, name: str) -> None:
-    paragraph = here(name, "--help").stdout.split("\n\n")[1]
-    assert " ".join(paragraph.split()) == COMMANDS[name].summary
-
-
-@pytest.mark.parametrize("name", [name for name in VISIBLE if name != "identity"])
-def test_every_command_gives_examples(here: Run, name: str) -> None:
-    assert f"Examples:\n    p2pdice {name}" in here(name, "--help").stdout
-
-
-def test_the_shared_options_stand_before_and_behind_the_command(here: Run, tmp_path: Path) -> None:
+def test_shared_options_are_accepted_before_and_after_the_command(here: Run, tmp_path: Path) -> None:
     before, after, inherited = tmp_path / "before", tmp_path / "after", tmp_path / "inherited"
     here("--home", str(before), "identity", "show")
     here("identity", "show", "--home", str(after), "--no-color")
@@ -146,7 +139,7 @@ def test_the_shared_options_stand_before_and_behind_the_command(here: Run, tmp_p
     assert [(home / "identity.key").is_file() for home in (before, after, inherited)] == [True] * 3
 
 
-def test_the_option_wins_over_the_variable_wherever_it_stands(here: Run, tmp_path: Path) -> None:
+def test_the_home_option_takes_precedence_over_the_variable(here: Run, tmp_path: Path) -> None:
     here("--home", str(tmp_path / "a"), "identity", "show", P2PDICE_HOME=str(tmp_path / "b"))
     assert (tmp_path / "a").exists()
     assert not (tmp_path / "b").exists()
@@ -188,7 +181,7 @@ def test_a_usage_error_says_what_is_wrong_and_ends_with_2(here: Run, arguments: 
     assert "Traceback" not in done.stderr
 
 
-def test_completion_knows_the_commands_without_any_network(p2pdice: Run) -> None:
+def test_shell_completion_completes_commands(p2pdice: Run) -> None:
     asked = {"_P2PDICE_COMPLETE": "complete_bash", "COMP_WORDS": "p2pdice res", "COMP_CWORD": "1"}
     done = p2pdice(**asked)
     assert done.stdout.split() == ["resume"]

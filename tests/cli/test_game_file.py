@@ -1,4 +1,4 @@
-"""Whatever the file of an arena contains, all who read it refuse the same lines, and name the first of them."""
+"""All readers of an arena's file refuse the same lines, and name the first wrong line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def path(tmp_path: Path) -> Path:
     "garbage", ["[]", "{", "[" * 100_000, '"\\ud800"', "1e999", "\x00", '{"a": NaN}', '{"a": 1, "a": 2}', ""],
     ids=lambda garbage: garbage[:9],
 )  # fmt: skip
-def test_a_line_that_is_no_json_object_is_refused(path: Path, read: Callable[[Path], None], garbage: str) -> None:
+def test_a_line_that_is_not_a_json_object_is_refused(path: Path, read: Callable[[Path], None], garbage: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{garbage}\n{json.dumps(line(0))}\n")
     before = path.read_bytes()
@@ -89,7 +89,7 @@ def test_a_line_that_is_no_json_object_is_refused(path: Path, read: Callable[[Pa
     ],
     ids=lambda change: str(change)[:30],
 )  # fmt: skip
-def test_a_line_that_is_no_game_is_refused(path: Path, read: Callable[[Path], None], change: dict[str, Any]) -> None:
+def test_a_line_that_is_not_a_game_is_refused(path: Path, read: Callable[[Path], None], change: dict[str, Any]) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{json.dumps(line(0, **change))}\n")
     before = path.read_bytes()
@@ -100,7 +100,7 @@ def test_a_line_that_is_no_game_is_refused(path: Path, read: Callable[[Path], No
 
 
 @READERS
-def test_a_line_without_an_end_is_not_read_into_memory(
+def test_an_overlong_line_is_not_read_into_memory(
     path: Path, read: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cli.arena.game.LONGEST_LINE", 10_000)
@@ -119,7 +119,7 @@ def test_an_incomplete_last_line_is_ignored(path: Path, read: Callable[[Path], N
         game_from(path, 1)
 
 
-def test_the_longest_game_of_a_bot_that_only_fails_has_room() -> None:
+def test_the_longest_game_of_a_failing_bot_fits_in_a_line() -> None:
     faults = [FAULT | {"seat": seat, "reason": "\U0001f3b2" * 301, "trace": "\U0001f3b2" * 4_000} for seat in range(10)]
     ten: dict[str, Any] = {
         "number": 0, "rules": "classic", "leader": 0, "places": [list(range(10))], "faults": [{"late": 9}] * 10,
@@ -131,7 +131,7 @@ def test_the_longest_game_of_a_bot_that_only_fails_has_room() -> None:
 
 
 @pytest.mark.parametrize("whole", [b"not an arena", b'{"type":"game"}\n', b"{}\n"])
-def test_a_file_that_is_not_of_this_arena_is_not_written_over(tmp_path: Path, whole: bytes) -> None:
+def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path, whole: bytes) -> None:
     (tmp_path / "other").write_bytes(whole)
     with pytest.raises(GameFileError, match=r"^line 1 of .*: this is not the heading of this arena$"):
         resume(tmp_path / "other")

@@ -1,4 +1,4 @@
-"""The work of commands that read a home grows with the home, and not faster."""
+"""The work of commands that read a home grows in proportion to the home, and not faster."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from protocol.storage.home import Home
 from tests.programs import run_here
 from tests.tiers import thoroughly
 
-pytestmark = pytest.mark.xdist_group("growth")  # so that the homes are filled in one process only
+pytestmark = pytest.mark.xdist_group("growth")  # so that only one process fills the homes
 
 SMALL, TIMES = 25, 8
 MORE = 1.4
-"""How much more than so many times the work there may be: sorting and trees take a little."""
+"""The tolerated factor above proportional growth, because sorting and trees grow a little faster."""
 
 
 class Work:
-    """Counts calls of functions, also of those written in C, and steps of SQLite, ten at a time."""
+    """Counts function calls, including those of C functions, and every tenth step of SQLite."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -36,7 +36,7 @@ class Work:
     def of(self, *words: str, home: Home) -> int:
         def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
             made: sqlite3.Connection = plain(*arguments, **options)
-            made.set_progress_handler(lambda: 0, 10)  # a call, too
+            made.set_progress_handler(lambda: 0, 10)  # this call is counted, too
             return made
 
         plain = sqlite3.connect
@@ -65,7 +65,9 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> list[Home]:
 
 
 @pytest.mark.parametrize("words", [*COMMANDS[::2], *thoroughly(COMMANDS[1::2])], ids=" ".join)
-def test_a_home_eight_times_as_large_takes_eight_times_the_work(words: tuple[str, ...], homes: list[Home]) -> None:
-    Work().of(*words, home=homes[0])  # imports are work, too
+def test_a_home_eight_times_as_large_takes_about_eight_times_the_work(
+    words: tuple[str, ...], homes: list[Home]
+) -> None:
+    Work().of(*words, home=homes[0])  # so that imports are not counted
     least, small, large = (Work().of(*words, home=home) for home in homes)
     assert large - least <= MORE * TIMES * max(small - least, SMALL)

@@ -1,4 +1,4 @@
-"""``history``: finished matches found again, and what they say about their players, counted a second way."""
+"""``p2pdice history``: the list of finished matches, and statistics that are recounted here in another way."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SMALL = PRESETS["classic"].with_options({"dice": "2"})
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Fill the home of the commands with matches that were only watched: one of classic, one of motes."""
+    """The home of the commands, with two watched matches: one of classic and one of motes."""
     folder = tmp_path / "home" / "matches"
     folder.mkdir(mode=0o700, parents=True)
     folder.parent.chmod(0o700)
@@ -67,7 +67,7 @@ def stats(here: Run, *options: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("home")
-def test_matches_are_chosen_by_player_by_rules_and_by_day(here: Run) -> None:
+def test_matches_are_filtered_by_player_rules_and_day(here: Run) -> None:
     today, tomorrow = (f"{datetime.now() + timedelta(days=days):{DAY}}" for days in (0, 1))
     assert {each["rules"] for each in matches(here)} == {"classic", "motes"}
     assert [each["rules"] for each in matches(here, "--rules", "Motes")] == ["motes"]
@@ -87,20 +87,20 @@ def test_own_matches_are_listed_with_their_winners(here: Run, demo: dict[str, An
     assert "won" in here("history", "--home", str(mine)).stdout
 
 
-def test_a_word_that_is_no_day_is_answered_with_a_day(here: Run) -> None:
+def test_an_invalid_day_is_answered_with_an_example(here: Run) -> None:
     done = here("history", "--since", "yesterday")
     assert done.returncode == ExitCode.USAGE
     assert "yesterday is not a day, such as 2026-11-22." in done.stderr
 
 
 @pytest.mark.usefixtures("home")
-def test_the_first_and_the_last_day_of_the_calendar_leave_nothing_out(here: Run) -> None:
-    """One of the two is not a day everywhere: the first not east of London, the last not west of it."""
+def test_the_first_and_last_day_of_the_calendar_are_accepted(here: Run) -> None:
+    """In some time zones one of these days is out of range: the first east of London, the last west of it."""
     assert len(matches(here, "--since", "0001-01-01")) == len(matches(here, "--until", "9999-12-31")) == 2
     assert matches(here, "--until", "0001-01-01") == matches(here, "--since", "9999-12-31") == []
 
 
-def test_a_copy_that_was_cut_off_does_not_hide_the_whole_file(here: Run, home: Path) -> None:
+def test_a_truncated_copy_does_not_hide_the_complete_file(here: Run, home: Path) -> None:
     whole = home / "matches" / "classic.p2pdice"
     cut = home / "matches" / "zz.p2pdice"
     cut.write_bytes(whole.read_bytes()[:6000])
@@ -128,14 +128,14 @@ def test_an_empty_home_has_no_history(here: Run) -> None:
     assert stats(here) == {"matches": 0, "left_out": [], "players": []}
 
 
-def test_rules_that_there_are_not_are_a_mistake_and_no_answer(here: Run) -> None:
+def test_unknown_rules_are_a_usage_error(here: Run) -> None:
     done = here("history", "--rules", "clasic")
     assert done.returncode == ExitCode.USAGE
     assert "clasic is not one of" in done.stderr.replace("\n", " ")
 
 
 def test_a_match_of_another_version_is_listed_and_not_hidden(here: Run, home: Path) -> None:
-    """Nobody can tell who played it; so whoever asks for a player is told that it was left out."""
+    """Its players are unknown, so a list of one player's matches says that it was left out."""
     path = home / "matches" / "motes.p2pdice"
     path.write_bytes(path.read_bytes().replace(b"p2pdice/3/", b"p2pdice/1/"))
     assert here("history").stdout.splitlines()[-1] == "Two matches."
@@ -145,15 +145,15 @@ def test_a_match_of_another_version_is_listed_and_not_hidden(here: Run, home: Pa
     assert "motes" in stats(here, "--player", "Ada")["left_out"]
 
 
-def test_options_before_stats_are_refused_and_not_forgotten(here: Run) -> None:
+def test_options_before_the_subcommand_are_refused(here: Run) -> None:
     assert here("history", "--player", "Ada", "stats").returncode == ExitCode.USAGE
 
 
 # The statistics
 
 
-def test_what_is_counted_is_what_a_replay_tells(here: Run, home: Path) -> None:
-    """Counted anew from the events of ``replay --json``, which anybody can read."""
+def test_the_statistics_equal_a_count_of_the_replayed_events(here: Run, home: Path) -> None:
+    """The figures are recounted from the events of ``replay --json``."""
     found = {each["fingerprint"]: each for each in stats(here)["players"]}
     bids: Counter[str] = Counter()
     bluffs: Counter[str] = Counter()
@@ -211,7 +211,7 @@ def test_altered_and_unfinished_files_are_named_and_left_out(here: Run, home: Pa
 
 
 @pytest.mark.usefixtures("home")
-def test_the_tables_fit_a_terminal_and_say_what_the_test_of_dice_is_worth(here: Run) -> None:
+def test_the_tables_fit_a_terminal_and_explain_the_test_of_dice(here: Run) -> None:
     lines = here("history", "stats").stdout.splitlines()
     assert all(len(line) <= 80 for line in lines if not line.startswith(("In brackets", "By luck")))
     assert any("x luck: 2.00 is twice the wins that luck alone gives." in line for line in lines)
@@ -219,18 +219,12 @@ def test_the_tables_fit_a_terminal_and_say_what_the_test_of_dice_is_worth(here: 
     assert "only looks for a fault of the program" in lines[-1]
 
 
-def test_names_of_peers_are_escaped(here: Run, tmp_path: Path) -> None:
-    from cli.history import MatchFigures
-    from protocol.events import PlayerInfo
-
+def test_the_statistics_escape_names_of_peers(here: Run, tmp_path: Path) -> None:
     hostile = MatchFigures("", (PlayerInfo("\x1b[2J", "K7QF-2M3A"),), ((0,),), [[1] * 6])
     assert "\x1b" not in "\n".join(dice_lines(records([hostile])))
 
 
 def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
-    from cli.history import MatchFigures
-    from protocol.events import PlayerInfo
-
     players = [PlayerInfo(name, key) for name, key in (("五" * 20, "AAAA-1"), ("五" * 20, "BBBB-1"), ("Ada", "CCCC-1"))]
     found = records([MatchFigures("", tuple(players), ((0,), (1,), (2,)), [[1] * 6] * 3)])
     lines = [*table(found)]
@@ -239,8 +233,8 @@ def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
     assert all(key in "".join(lines) and key in "".join(dice_lines(found)) for key in ("(AAAA)", "(BBBB)"))
 
 
-def test_records_are_counted_as_written_down_here() -> None:
-    """Three matches by hand: one that two share, one unfinished, one that a namesake joins."""
+def test_the_records_of_three_matches_equal_those_counted_by_hand() -> None:
+    """The figures of three matches: one with shared victory, one unfinished, and one with a namesake."""
     ada, ben, cleo = PlayerInfo("Ada", "AAAA-1"), PlayerInfo("Ben", "BBBB-1"), PlayerInfo("Cleo", "CCCC-1")
     namesake = PlayerInfo("Ada", "DDDD-1")
 
@@ -288,8 +282,8 @@ def test_records_are_counted_as_written_down_here() -> None:
 # Chance
 
 
-def test_one_in_twenty_fair_homes_is_marked_and_loaded_dice_nearly_always() -> None:
-    """Four players with 600 dice each, 400 times: Holm keeps the chance of any mark near the level."""
+def test_fair_dice_are_seldom_marked_and_loaded_dice_nearly_always() -> None:
+    """400 homes of four players with 600 dice each: Holm's method keeps the chance of any mark near the level."""
     chance = random.Random(1)
 
     def marked(weights: list[int]) -> bool:
@@ -313,7 +307,7 @@ def test_holm_corrects_upwards_and_keeps_the_order(chances: list[float]) -> None
 
 
 @given(st.integers(0, 1000), st.integers(1, 1000))
-def test_the_interval_holds_the_share(hits: int, trials: int) -> None:
+def test_the_interval_contains_the_observed_share(hits: int, trials: int) -> None:
     hits = min(hits, trials)
     low, high = wilson(hits, trials, 0.95)
     assert 0 <= low <= hits / trials + 1e-9

@@ -1,4 +1,4 @@
-"""A home is its owner's alone: one that was open is closed, which is said, and nobody else's folder is touched."""
+"""A home that was open to other accounts is closed with a message, and no other folder is changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mode(path: Path) -> int:
 
 @pytest.fixture
 def home(here: Run, tmp_path: Path) -> Path:
-    """A home as an earlier version left it, in a folder that was made by hand."""
+    """A home of an earlier version, in a folder with mode 755."""
     folder = tmp_path / "home"
     assert here("identity", "show").returncode == 0
     for name in ("matches", "proofs"):
@@ -35,7 +35,7 @@ def home(here: Run, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_home_that_was_open_is_closed_and_that_is_said_once(here: Run, home: Path) -> None:
+def test_an_open_home_is_closed_with_a_single_message(here: Run, home: Path) -> None:
     first, second = here("identity", "show"), here("identity", "show")
     assert first.stderr == f"{home} was open to other accounts of this machine; it is yours alone now.\n"
     assert second.stderr == ""
@@ -52,19 +52,19 @@ def test_a_home_that_was_open_is_closed_and_that_is_said_once(here: Run, home: P
         *thoroughly(["watch 127.0.0.1:1", "bot 127.0.0.1:1 -- true"]),
     ],
 )
-def test_whatever_uses_a_home_closes_it(here: Run, home: Path, command: str) -> None:
+def test_every_command_that_uses_a_home_closes_it(here: Run, home: Path, command: str) -> None:
     assert "it is yours alone now." in here(*command.split(), given="a\n" if "house" in command else "").stderr
     assert mode(home) == 0o700
 
 
-def test_files_that_were_open_in_a_closed_home_are_closed_without_a_word(here: Run, home: Path) -> None:
+def test_open_files_in_a_closed_home_are_closed_silently(here: Run, home: Path) -> None:
     home.chmod(0o700)
     assert here("matches").stderr == ""
     assert mode(home / "matches" / "a.p2pdice") == 0o600
 
 
 @pytest.mark.parametrize("what", ["a file of something else", "the sticky bit"])
-def test_a_folder_that_is_no_home_is_left_as_it_is_and_that_is_said(home: Path, what: str) -> None:
+def test_a_folder_that_is_not_a_home_is_left_open_with_a_message(home: Path, what: str) -> None:
     if what == "a file of something else":
         (home / ".bashrc").touch(0o644)
     else:
@@ -77,15 +77,15 @@ def test_a_folder_that_is_no_home_is_left_as_it_is_and_that_is_said(home: Path, 
     assert {path: mode(path) for path in before} == before
 
 
-def test_a_home_in_which_the_settings_lie_is_one(here: Run, home: Path) -> None:
-    """macOS and Windows have one folder for data and settings."""
+def test_a_folder_that_also_contains_the_settings_is_a_home(here: Run, home: Path) -> None:
+    """On macOS and Windows, data and settings are in the same folder."""
     (home / "config.toml").touch(0o644)
     (home / "config.toml").chmod(0o644)
     assert "it is yours alone now." in here("identity", "show").stderr
     assert (mode(home), mode(home / "config.toml")) == (0o700, 0o600)
 
 
-def test_a_link_in_a_home_closes_nothing_elsewhere(home: Path, tmp_path: Path) -> None:
+def test_a_link_in_a_home_leaves_its_target_open(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.touch(0o644)
     (home / "matches" / "link.p2pdice").symlink_to(elsewhere)
@@ -94,7 +94,7 @@ def test_a_link_in_a_home_closes_nothing_elsewhere(home: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["matches", "proofs", "bots"])
-def test_a_folder_of_a_home_that_is_a_link_closes_nothing_elsewhere(home: Path, tmp_path: Path, name: str) -> None:
+def test_a_linked_folder_in_a_home_leaves_its_target_open(home: Path, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(0o755)
     (elsewhere / "file").touch(0o644)
@@ -106,16 +106,14 @@ def test_a_folder_of_a_home_that_is_a_link_closes_nothing_elsewhere(home: Path, 
     assert (mode(elsewhere), mode(elsewhere / "file"), mode(home)) == (0o755, 0o644, 0o700)
 
 
-def test_files_that_file_browsers_leave_in_a_home_do_not_keep_it_open(home: Path) -> None:
+def test_files_of_file_browsers_do_not_keep_a_home_open(home: Path) -> None:
     (home / ".DS_Store").touch(0o644)
     assert "it is yours alone now" in str(close_to_others(home)[-1])
     assert mode(home) == 0o700
 
 
-def test_a_file_that_another_process_removes_meanwhile_is_none_to_close(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the write-ahead log goes when the process that used the home ends."""
+def test_a_file_that_vanishes_while_the_home_is_closed_is_ignored(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example, SQLite removes the write-ahead log when the process that used the home ends."""
     listdir = os.listdir
 
     def vanish(folder: Path) -> list[str]:
@@ -128,7 +126,7 @@ def test_a_file_that_another_process_removes_meanwhile_is_none_to_close(
     assert mode(home / "matches" / "a.p2pdice") == 0o600
 
 
-def test_a_file_is_written_whole_without_touching_its_neighbours(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file_and_its_neighbours(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     neighbour, saved = home / "game.part", home / "game.p2pdice"
     neighbour.write_bytes(b"mine")
     write_whole(saved, b"first")
@@ -143,7 +141,7 @@ def test_a_file_is_written_whole_without_touching_its_neighbours(home: Path, mon
     assert {path.name for path in home.glob("game*")} == {"game.part", "game.p2pdice"}
 
 
-def test_nothing_is_said_of_a_new_empty_folder(here: Run, tmp_path: Path) -> None:
+def test_a_new_empty_folder_is_closed_silently(here: Run, tmp_path: Path) -> None:
     new = tmp_path / "new"
     new.mkdir(0o755)
     done = here("--home", str(new), "identity", "show")

@@ -1,4 +1,4 @@
-"""What docs/house-rules.md says is so: its file is played by, its commands run, its tables are those of the engine."""
+"""docs/house-rules.md is correct: its example file, its commands, and its tables of options and raises."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the cells of the first table after a heading, without its head."""
+    """Return the cells of the first table after a heading, without the header row."""
     table = GUIDE.partition(heading)[2].partition("\n| ")[2].partition("\n\n")[0]
     return [re.split(r" \| ", line.strip("| ")) for line in table.splitlines()[2:]]
 
@@ -38,7 +38,7 @@ def words(cell: str) -> list[str]:
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put the file of the guide into the working directory."""
+    """Write the guide's example file into the working directory."""
     (content,) = blocks("toml")
     monkeypatch.chdir(tmp_path)
     path = tmp_path / content.split()[1].rstrip(":")
@@ -46,7 +46,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_match_is_played_by_the_file_and_its_transcript_is_judged_by_it(file: Path) -> None:
+def test_a_match_with_the_rules_of_the_guides_file_is_judged_fair(file: Path) -> None:
     ruleset = chosen_ruleset(file.name, None)
     changes = {"dice": "3", "exact": "others-lose", "dice-cap": "none", "palifico": "no"}
     assert ruleset == PRESETS["perudo"].with_options(changes)
@@ -57,13 +57,13 @@ def test_a_match_is_played_by_the_file_and_its_transcript_is_judged_by_it(file: 
     assert f"`{verdict.rules}`" in GUIDE
 
 
-def test_the_commands_say_what_the_guide_shows(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_guides_commands_print_what_it_shows(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = [shlex.split(line) for block in blocks("sh") for line in block.splitlines()]
     shown = []
     for program, *arguments in commands:
         assert program == "p2pdice"
         assert file.name in arguments
-        if arguments[0] != "host":  # which would wait for people
+        if arguments[0] != "host":  # that would wait for players
             build().main(arguments, prog_name="p2pdice", obj=Settings(), standalone_mode=False)
             shown.append(capsys.readouterr().out)
     options, _ = blocks("text")
@@ -72,14 +72,14 @@ def test_the_commands_say_what_the_guide_shows(file: Path, capsys: pytest.Captur
     assert "Three fives: you hold" in shown[1]
 
 
-def test_a_mistake_is_answered_as_the_guide_says(file: Path) -> None:
+def test_a_mistake_in_the_file_is_answered_as_the_guide_says(file: Path) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace("dice = 3", "dice = 30"), encoding="utf-8")
     with pytest.raises(typer.BadParameter) as caught:
         chosen_ruleset(file.name, None)
     assert str(caught.value) == blocks("text")[1].strip()
 
 
-def test_every_option_and_every_value_is_described() -> None:
+def test_the_guide_describes_every_option_and_value() -> None:
     described = rows("## How the file is written")
     assert [words(cells[0]) for cells in described] == [[name] for name in OPTIONS]
     classic = dict(PRESETS["classic"].options())
@@ -91,7 +91,7 @@ def test_every_option_and_every_value_is_described() -> None:
         assert meaning
 
 
-def test_the_raises_that_the_guide_lists_are_raises_in_the_engine() -> None:
+def test_the_guides_examples_of_raises_agree_with_the_engine() -> None:
     described = rows("### What raises a bid")
     assert [words(cells[0])[0] for cells in described] == list(OPTIONS["raise"].choices)
     for order, higher, lower in described:
@@ -101,6 +101,6 @@ def test_the_raises_that_the_guide_lists_are_raises_in_the_engine() -> None:
             assert (quantity in raises(name, 3, 4)[face - 1]) is (bid in words(higher)), (name, bid)
 
 
-def test_every_refused_combination_is_named() -> None:
+def test_the_guide_names_every_refused_combination() -> None:
     listed = re.findall("^- (.*)$", GUIDE.partition("## What does not go together")[2], re.MULTILINE)
     assert listed == [message.partition(":")[0] for _, message in _REFUSED]

@@ -1,4 +1,4 @@
-"""``p2pdice identity``: nothing is replaced unasked, nothing is lost, and a passphrase is needed and sufficient."""
+"""``p2pdice identity``: no key is replaced without confirmation or lost, and a passphrase protects it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEW, OLD = {LOCK_VARIABLE: "correct horse"}, {UNLOCK_VARIABLE: "correct horse"}
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """The home of the commands, with a finished and an unfinished match."""
+    """The home of the commands, with a finished match and an unfinished one."""
     made = Home(tmp_path / "home")
     with closing(Store(made.store)) as store:
         fill(store)
@@ -39,7 +39,7 @@ def shown(here: Run, **variables: str) -> dict[str, object]:
     return found
 
 
-def test_the_command_alone_shows_the_key_in_letters_and_in_words(here: Run, home: Home) -> None:
+def test_identity_shows_the_key_in_letters_and_in_words(here: Run, home: Home) -> None:
     done = here("identity")
     assert OWNER.fingerprint in done.stdout
     assert done.stdout == here("identity", "show").stdout
@@ -52,7 +52,8 @@ def test_a_passphrase_is_set_changed_and_removed(here: Run, home: Home) -> None:
     refused = here("identity", **{UNLOCK_VARIABLE: "another"})
     assert (refused.returncode, refused.stderr.count("\n")) == (ExitCode.FAILURE, 1)
     assert refused.stderr.startswith(f"Error: That is not the passphrase of {home.identity}")
-    assert (shown(here, **OLD)["fingerprint"], shown(here, **OLD)["passphrase"]) == (OWNER.fingerprint, True)
+    unlocked = shown(here, **OLD)
+    assert (unlocked["fingerprint"], unlocked["passphrase"]) == (OWNER.fingerprint, True)
     assert "changed" in here("identity", "passphrase", **OLD, **{LOCK_VARIABLE: "battery"}).stdout
     assert Identity.load(home.identity, "battery").public == OWNER.public
     assert "removed" in here("identity", "passphrase", "--remove", **{UNLOCK_VARIABLE: "battery"}).stdout
@@ -61,12 +62,12 @@ def test_a_passphrase_is_set_changed_and_removed(here: Run, home: Home) -> None:
     assert not list(home.path.glob("*.part"))
 
 
-@pytest.mark.parametrize("command", ["host --bots 1", "resume", "join 127.0.0.1:1", "watch 127.0.0.1:1"])
-def test_no_command_asks_where_nobody_can_answer(here: Run, home: Home, command: str) -> None:
+def test_without_a_terminal_no_command_asks_for_the_passphrase(here: Run, home: Home) -> None:
     here("identity", "passphrase", **NEW)
-    done = here(*command.split())
-    assert done.returncode == ExitCode.USAGE
-    assert UNLOCK_VARIABLE in done.stderr
+    for command in ("host --bots 1", "resume", "join 127.0.0.1:1", "watch 127.0.0.1:1"):
+        done = here(*command.split())
+        assert done.returncode == ExitCode.USAGE
+        assert UNLOCK_VARIABLE in done.stderr
 
 
 def test_bots_do_not_get_the_passphrase(here: Run, home: Home, tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_bots_do_not_get_the_passphrase(here: Run, home: Home, tmp_path: Path) -
     assert not told.exists() or UNLOCK_VARIABLE not in told.read_text()
 
 
-def test_a_new_key_is_made_only_on_a_word_and_the_former_one_can_be_gone_back_to(here: Run, home: Home) -> None:
+def test_a_new_key_needs_confirmation_and_the_former_one_can_be_restored(here: Run, home: Home) -> None:
     before = home.identity.read_bytes()
     refused = here("identity", "new")
     assert refused.returncode == ExitCode.USAGE
@@ -111,7 +112,7 @@ def test_a_backup_is_restored_in_another_home(here: Run, home: Home, tmp_path: P
     assert f"identity restore '{made}' --home DIR" in again.replace('"', "'")
 
 
-def test_restoring_a_purse_says_that_it_is_old(here: Run, home: Home, tmp_path: Path) -> None:
+def test_restoring_a_purse_says_that_it_may_be_outdated(here: Run, home: Home, tmp_path: Path) -> None:
     made, new = tmp_path / "made", str(tmp_path / "new")
     assert "your purse" not in here("identity", "backup", str(tmp_path / "before")).stdout
     assert "Its purse is" not in here("identity", "restore", str(tmp_path / "before"), "--home", new).stdout
@@ -124,13 +125,13 @@ def test_restoring_a_purse_says_that_it_is_old(here: Run, home: Home, tmp_path: 
 
 
 def asked(here: Run, file: Path, home: Home) -> str:
-    """Return what is said before the question whether a key is to be restored."""
+    """Return what is printed before the question whether to restore a key."""
     done = here("identity", "restore", str(file), "--home", str(home.path))
     assert done.returncode == ExitCode.USAGE
     return " ".join(done.stdout.split())
 
 
-def test_whoever_restores_a_key_is_told_which_one_and_which_one_is_here(here: Run, home: Home, tmp_path: Path) -> None:
+def test_restoring_names_the_key_in_the_backup_and_the_present_one(here: Run, home: Home, tmp_path: Path) -> None:
     made, new = tmp_path / "made", Home(tmp_path / "new")
     here("identity", "backup", str(made))
     said = asked(here, made, new)
@@ -151,7 +152,7 @@ def test_whoever_restores_a_key_is_told_which_one_and_which_one_is_here(here: Ru
 
 
 @pytest.mark.parametrize("folder", ["", "."])
-def test_a_folder_is_no_file_for_a_backup(here: Run, home: Home, folder: str) -> None:
+def test_a_folder_is_refused_as_the_file_of_a_backup(here: Run, home: Home, folder: str) -> None:
     done = here("identity", "backup", folder)
     assert (done.returncode, done.stderr.partition("\n")[0]) == (ExitCode.FAILURE, "Error: . is a folder.")
 
@@ -167,7 +168,7 @@ def test_a_home_in_use_keeps_its_key(here: Run, home: Home, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1b[2J", b"SQLite format 3\0" + bytes(4096)])
-def test_what_is_no_backup_is_said_to_be_none(here: Run, tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_backup_is_refused(here: Run, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
     done = here("identity", "restore", str(tmp_path / "file"), "--yes")
     assert done.returncode == ExitCode.FAILURE
@@ -178,7 +179,7 @@ def test_what_is_no_backup_is_said_to_be_none(here: Run, tmp_path: Path, content
 if sys.platform != "win32":
     from tests.cli.screen import Terminal
 
-    def test_a_person_is_asked_for_the_passphrase_and_what_they_type_is_not_shown(home: Home) -> None:
+    def test_at_a_terminal_the_passphrase_is_asked_for_and_not_echoed(home: Home) -> None:
         with Terminal(home.path, "identity", "passphrase") as terminal:
             for asked in ("New passphrase:", "Once more:"):
                 terminal.until(asked)
@@ -189,13 +190,13 @@ if sys.platform != "win32":
             terminal.until("Passphrase of")
             terminal.type("wrong\r")
             terminal.until("Try again.")
-            # Typed before the question, the words would be thrown away.
+            # The program discards what is typed before its question.
             terminal.wait_for(lambda: terminal.shown().count("Passphrase of") == 2, "the second question")
             terminal.type("correct horse\r")
             assert terminal.end() == ExitCode.DONE
             assert OWNER.fingerprint in terminal.shown()
 
-    def test_a_person_who_does_not_say_yes_keeps_everything(home: Home) -> None:
+    def test_a_new_key_that_is_not_confirmed_is_not_made(home: Home) -> None:
         key = home.identity.read_bytes()
         with Terminal(home.path, "identity", "new") as terminal:
             terminal.until("Make a new key? [y/N]")

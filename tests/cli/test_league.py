@@ -1,4 +1,4 @@
-"""A league night needs nobody at the keyboard: match follows match with whoever is there, and it ends by itself."""
+"""``p2pdice league``: a night of matches with all who join, which starts each match and ends without a person."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
     monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
     monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
-    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
+    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # these matches last less than two seconds
 
 
 class Heard:
-    """Events of a node as they come."""
+    """Collects the events of a node."""
 
     def __init__(self) -> None:
         self.events: list[NodeEvent] = []
@@ -79,7 +79,7 @@ class Heard:
         return [event for event in self.events if isinstance(event, kind)]
 
     async def until(self, kind: type[NodeEvent], times: int = 1) -> Any:
-        """Wait until something has happened so often, and return it."""
+        """Wait for this many events of a kind; return the last of them."""
         async with asyncio.timeout(PATIENCE):
             while len(found := self.told(kind)) < times:
                 self._news.clear()
@@ -88,7 +88,7 @@ class Heard:
 
 
 class Report(LeagueReport):
-    """Keeps what is told as JSON, and the events with it."""
+    """Records the events and the JSON output."""
 
     def __init__(self, folder: Path, matches: int) -> None:
         super().__init__(Home(folder / "host"), matches, folder / "out", as_json=True)
@@ -105,7 +105,7 @@ class Report(LeagueReport):
 
 
 class Night:
-    """A night in this process, with one house bot in the host's seat."""
+    """A night in the process of the test, with a house bot in the host's seat."""
 
     def __init__(self, folder: Path, table: TableSettings = TABLE, terms: Terms = TERMS) -> None:
         self.report = Report(folder, terms.matches)
@@ -119,7 +119,7 @@ class Night:
         return opened.join_line
 
     async def end(self) -> dict[str, Any]:
-        """Wait for the end, however it comes, and return what is told last."""
+        """Wait for the end of the night, even if it is cancelled; return the last JSON object."""
         with suppress(asyncio.CancelledError):
             async with asyncio.timeout(PATIENCE):
                 ending = await self.playing
@@ -129,7 +129,7 @@ class Night:
 
 
 class Guest(Heard):
-    """A house bot that stays for the evening."""
+    """A house bot that joins as a guest and stays for all matches."""
 
     def __init__(self, folder: Path, name: str, line: str, matches: int) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class Guest(Heard):
             await node.close()
 
 
-async def test_guests_play_match_after_match_and_go_when_the_host_does(tmp_path: Path) -> None:
+async def test_guests_play_all_matches_and_leave_with_the_host(tmp_path: Path) -> None:
     night = Night(tmp_path, replace(TABLE, seats=3), TERMS._replace(matches=2, least=3))
     line = await night.line()
     guests = [Guest(tmp_path, name, line, 9) for name in ("Ben", "Cleo")]
@@ -166,7 +166,7 @@ async def test_guests_play_match_after_match_and_go_when_the_host_does(tmp_path:
         assert guest.events[-1] == Notice("The host is not opening the table again")
 
 
-async def test_who_comes_late_watches_and_sits_down_for_the_next_match(tmp_path: Path, people: Company) -> None:
+async def test_a_late_guest_watches_and_plays_the_next_match(tmp_path: Path, people: Company) -> None:
     night = Night(tmp_path, replace(TABLE, seats=3), TERMS._replace(matches=2, wait=0.3))
     line = await night.line()
     (ben,) = await people.join(line, "Ben")
@@ -183,7 +183,7 @@ async def test_who_comes_late_watches_and_sits_down_for_the_next_match(tmp_path:
 
 
 @pytest.mark.thorough
-async def test_the_night_goes_on_without_a_guest_who_leaves_in_mid_match(tmp_path: Path, people: Company) -> None:
+async def test_the_night_continues_without_a_guest_who_leaves(tmp_path: Path, people: Company) -> None:
     table = replace(TABLE, seats=3, patience=IMPATIENT)
     night = Night(tmp_path, table, TERMS._replace(matches=2))
     line = await night.line()
@@ -191,7 +191,7 @@ async def test_the_night_goes_on_without_a_guest_who_leaves_in_mid_match(tmp_pat
     ben.hold()
     cleo = Guest(tmp_path, "Cleo", line, 2)
     await night.until(MatchStarted)
-    night.league._terms = night.league._terms._replace(wait=0.3)  # only now: all three sit down before
+    night.league._terms = night.league._terms._replace(wait=0.3)  # not earlier, so that all three sit down first
     await ben.leave()
     over = await night.end()
     await cleo.playing
@@ -199,15 +199,13 @@ async def test_the_night_goes_on_without_a_guest_who_leaves_in_mid_match(tmp_pat
     assert [verdict(each) for each in over["transcripts"]] == ["unproven", "fair"]
 
 
-async def test_the_night_is_over_if_nobody_comes(tmp_path: Path) -> None:
+async def test_the_night_ends_if_no_guest_comes(tmp_path: Path) -> None:
     over = await Night(tmp_path, terms=TERMS._replace(give_up=0.2)).end()
     assert (over["ending"], over["matches"], over["transcripts"]) == ("too-few", 0, [])
     assert Ending(over["ending"]).exit_code == ExitCode.TOO_FEW
 
 
-async def test_no_match_begins_with_too_few_and_a_guest_who_leaves_does_not_count(
-    tmp_path: Path, people: Company
-) -> None:
+async def test_no_match_begins_with_too_few_players(tmp_path: Path, people: Company) -> None:
     night = Night(tmp_path, replace(TABLE, seats=4), TERMS._replace(least=3, wait=0))
     (ben,) = await people.join(await night.line(), "Ben")
     await night.until(LobbyChanged, times=2)
@@ -217,34 +215,22 @@ async def test_no_match_begins_with_too_few_and_a_guest_who_leaves_does_not_coun
     assert not ben.told(MatchStarted)
 
 
-async def test_who_comes_and_goes_without_end_does_not_hold_up_the_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", [("Ben",), ()], ids=["with another guest", "alone"])
+async def test_a_guest_who_keeps_leaving_does_not_delay_the_start(tmp_path: Path, others: tuple[str, ...]) -> None:
     begun: list[bool] = []
-    hal, ben, eve = (PlayerInfo(name, name) for name in ("Hal", "Ben", "Eve"))
-    own = Recruit("Hal (bot)", Identity.generate())
-    league = League(replace(TABLE, seats=4), [own], TERMS._replace(wait=0.2), Report(tmp_path, 1))
-    league._node = cast("Node", SimpleNamespace(start_match=lambda: begun.append(True)))
-    async with asyncio.timeout(PATIENCE), Lull(PATIENCE) as league._lull:
-        while not begun:
-            for players in ((hal, ben, eve), (hal, ben)):
-                league._take(LobbyChanged(players, 4), Seating())
-            await asyncio.sleep(0.01)
-
-
-async def test_a_guest_who_leaves_and_comes_back_does_not_begin_the_wait_anew(tmp_path: Path) -> None:
-    begun: list[bool] = []
-    hal, ben = PlayerInfo("Hal", "Hal"), PlayerInfo("Ben", "Ben")
+    there = tuple(PlayerInfo(name, name) for name in ("Hal", *others))
     own = Recruit("Hal (bot)", Identity.generate())
     league = League(replace(TABLE, seats=4), [own], TERMS._replace(wait=0.2), Report(tmp_path, 1))
     league._node = cast("Node", SimpleNamespace(start_match=lambda: begun.append(league._has_enough)))
     async with asyncio.timeout(PATIENCE), Lull(PATIENCE) as league._lull:
         while not begun:
-            for players in ((hal, ben), (hal,)):
+            for players in ((*there, PlayerInfo("Eve", "Eve")), there):
                 league._take(LobbyChanged(players, 4), Seating())
             await asyncio.sleep(0.01)
     assert begun == [True]
 
 
-async def test_people_who_keep_coming_and_going_do_not_make_a_lull_longer() -> None:
+async def test_guests_who_keep_leaving_do_not_extend_a_lull() -> None:
     async def come_and_go() -> None:
         async with asyncio.timeout(PATIENCE), Lull(0.2) as lull:
             while True:
@@ -256,7 +242,7 @@ async def test_people_who_keep_coming_and_going_do_not_make_a_lull_longer() -> N
         await come_and_go()
 
 
-async def test_play_ends_a_lull_and_a_pause_does_not() -> None:
+async def test_only_play_ends_a_lull() -> None:
     state = new_match(PRESETS["classic"], 2)
     async with Lull(PATIENCE) as lull:
         lull._since -= PATIENCE / 2
@@ -266,14 +252,14 @@ async def test_play_ends_a_lull_and_a_pause_does_not() -> None:
         assert lull._left == PATIENCE
 
 
-async def test_a_match_that_waits_for_too_long_is_left_and_its_transcript_saved(
-    tmp_path: Path, people: Company
-) -> None:
+async def test_the_host_leaves_a_match_that_waits_too_long_and_saves_it(tmp_path: Path, people: Company) -> None:
     night = Night(tmp_path)
     (ben,) = await people.join(await night.line(), "Ben")
     ben.hold()
     await night.until(MatchStarted)
-    night.league._lull._seconds = night.league._lull._left = 0.2  # only now: nobody knows how long it takes to sit down
+    night.league._lull._seconds = night.league._lull._left = (
+        0.2  # not earlier, because sitting down takes an unknown time
+    )
     await ben.leave()
     over = await night.end()
     assert (over["ending"], over["matches"]) == ("too-few", 0)
@@ -281,7 +267,7 @@ async def test_a_match_that_waits_for_too_long_is_left_and_its_transcript_saved(
     assert verdict(over["unfinished"]) == "incomplete"
 
 
-async def test_a_guest_leaves_a_match_that_waits_for_too_long(tmp_path: Path, people: Company) -> None:
+async def test_a_guest_leaves_a_match_that_waits_too_long(tmp_path: Path, people: Company) -> None:
     (host,), opened = await people.table(2, ["Ada"])
     host.hold()
     guest = Guest(tmp_path, "Ben", opened.join_line, 2)
@@ -293,8 +279,8 @@ async def test_a_guest_leaves_a_match_that_waits_for_too_long(tmp_path: Path, pe
     assert caught.value.code == ExitCode.TOO_FEW
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="raise_signal(SIGINT) ends the test there")
-async def test_ctrl_c_lets_the_match_come_to_its_end(tmp_path: Path, people: Company) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="on Windows, raise_signal(SIGINT) ends the test")
+async def test_ctrl_c_ends_the_night_after_the_match(tmp_path: Path, people: Company) -> None:
     night = Night(tmp_path, terms=TERMS._replace(matches=5))
     (ben,) = await people.join(await night.line(), "Ben")
     ben.hold()
@@ -306,9 +292,9 @@ async def test_ctrl_c_lets_the_match_come_to_its_end(tmp_path: Path, people: Com
     assert any("last one" in said["sentence"] for said in night.report.said)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="raise_signal(SIGINT) ends the test there")
+@pytest.mark.skipif(sys.platform == "win32", reason="on Windows, raise_signal(SIGINT) ends the test")
 @pytest.mark.parametrize("in_match", [False, True])
-async def test_ctrl_c_ends_the_night_at_once_if_no_match_is_played_or_it_is_the_second(
+async def test_ctrl_c_without_a_match_or_twice_ends_the_night_at_once(
     tmp_path: Path, people: Company, in_match: bool
 ) -> None:
     night = Night(tmp_path)
@@ -326,7 +312,7 @@ async def test_ctrl_c_ends_the_night_at_once_if_no_match_is_played_or_it_is_the_
     assert ("p2pdice resume " in over["sentence"]) is in_match
 
 
-async def test_the_dice_of_the_hosts_seat_are_not_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_dice_of_the_hosts_seat_are_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     night = Night(tmp_path)
     guest = Guest(tmp_path, "Ben", await night.line(), 1)
     await night.end()
@@ -341,7 +327,7 @@ def verdict(path: str) -> str:
     return verify(Path(path).read_bytes()).verdict
 
 
-def test_players_are_ranked_by_wins_and_then_by_how_many_they_beat() -> None:
+def test_players_are_ranked_by_wins_and_then_by_players_beaten() -> None:
     ada, ben, cleo = (PlayerInfo(name, name * 2) for name in ("Ada", "Ben", "Cleo"))
     scores = Scores()
     for places in (((0,), (1,), (2,)), ((2,), (1,), (0,)), ((1, 2), (0,))):
@@ -350,7 +336,7 @@ def test_players_are_ranked_by_wins_and_then_by_how_many_they_beat() -> None:
     assert told == [("Cleo", 2, 3), ("Ben", 1, 3), ("Ada", 1, 2)]
 
 
-def test_namesakes_have_standings_of_their_own() -> None:
+def test_namesakes_have_separate_standings() -> None:
     one, other = PlayerInfo("Ada", "AAAA-1111"), PlayerInfo("Ada", "BBBB-2222")
     scores = Scores()
     for places in (((0,), (1,)), ((0,), (1,)), ((1,), (0,))):
@@ -359,7 +345,7 @@ def test_namesakes_have_standings_of_their_own() -> None:
     assert told == [("AAAA-1111", 2, 3), ("BBBB-2222", 1, 3)]
 
 
-async def test_a_newcomer_is_never_asked_about_as_nobody_would_answer(tmp_path: Path) -> None:
+async def test_a_league_never_asks_about_newcomers(tmp_path: Path) -> None:
     opened: list[TableSettings] = []
 
     async def host(table: TableSettings) -> None:
@@ -379,11 +365,11 @@ async def test_a_newcomer_is_never_asked_about_as_nobody_would_answer(tmp_path: 
 GUIDE = (ROOT / "docs" / "league.md").read_text(encoding="utf-8")
 
 
-def test_the_script_of_the_guide_is_the_file() -> None:
+def test_the_guides_script_equals_the_file() -> None:
     assert f"```python\n{(ROOT / 'examples' / 'league.py').read_text(encoding='utf-8')}```" in GUIDE
 
 
-def test_the_events_endings_and_numbers_of_the_guide_are_those_of_the_code() -> None:
+def test_the_guides_events_endings_and_numbers_agree_with_the_code() -> None:
     rows = GUIDE.partition("| `type` |")[2].partition("\n\n")[0]
     types = [name for row in rows.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
     assert set(types) <= {*map(event_name, get_args(NodeEvent)), STANDINGS, NIGHT_OVER, *OF_BOTS}
@@ -394,8 +380,8 @@ def test_the_events_endings_and_numbers_of_the_guide_are_those_of_the_code() -> 
     assert "For ten seconds the seats are kept" in GUIDE
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
-def test_a_command_that_shall_survive_the_end_of_its_terminal_does() -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+def test_a_command_that_ignores_sighup_survives_it() -> None:
     async def hung_up() -> str:
         signal.raise_signal(signal.SIGHUP)
         await asyncio.sleep(0)
@@ -422,14 +408,14 @@ def test_a_command_that_shall_survive_the_end_of_its_terminal_does() -> None:
         (("host", "--bots", "9", "--bot", "a"), "10 bots leave you no seat"),
     ],
 )
-def test_a_host_is_told_which_options_do_not_go_together(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
+def test_a_host_is_told_which_options_conflict(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
     done = here(*arguments)
     assert done.returncode == ExitCode.USAGE
     assert complaint in done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the script finds p2pdice by a shell script")
-def test_the_script_of_the_guide_runs_a_night_with_a_program_from_outside(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="the test starts p2pdice by a shell script")
+def test_the_guides_script_runs_a_night(tmp_path: Path) -> None:
     command = tmp_path / "bin" / "p2pdice"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {" ".join(MODULE)} "$@"\n', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The lesson: what Coach says is true, only the move that Coach asks for goes on, and it can be left at any time."""
+"""The lesson: Coach tells the truth, only the move that Coach asks for is accepted, and Esc leaves at any time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from p2pdice.events import Judged
 from p2pdice.moves import Bid, Hands, Play, Rolled
 from p2pdice.rulesets import PRESETS
 from tests.cli.conftest import Run
+from tests.tiers import thoroughly
 
 MINE, COACHS = HANDS
 RULESET = PRESETS["classic"].with_options({"dice": "3"})
 
 
-def test_what_coach_says_of_the_dice_and_chances_is_true() -> None:
+def test_what_coach_says_about_dice_and_chances_is_true() -> None:
     known = sum(face in (1, 4) for face in MINE)
     assert known == 2, "You have a 4 and a wild 1: two already"
     assert Bid(known, 4) == Bid(2, 4), "so two fours are certain"
@@ -43,18 +44,18 @@ def test_the_script_is_a_legal_round_that_the_learner_wins() -> None:
 
 
 @pytest.mark.parametrize("has_keys", [True, False])
-def test_no_step_leaves_a_gap_in_the_words(*, has_keys: bool) -> None:
+def test_no_step_of_the_lesson_leaves_a_placeholder(*, has_keys: bool) -> None:
     assert not any(re.search("[{}]", spoken(lesson.words + lesson.nudge, has_keys=has_keys)) for lesson in LESSONS)
 
 
-def test_a_lesson_through_pipes_says_where_the_rules_are(p2pdice: Run) -> None:
+def test_a_lesson_without_a_terminal_points_to_the_rules(p2pdice: Run) -> None:
     ended = p2pdice("learn")
     assert ended.returncode == ExitCode.FAILURE
     assert "p2pdice rules classic" in ended.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
-def test_in_lines_only_the_move_that_coach_asks_for_goes_on(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+def test_in_line_mode_only_the_move_that_coach_asks_for_is_accepted(tmp_path: Path) -> None:
     from tests.cli.screen import Terminal
 
     with Terminal(tmp_path, "learn", "--ui", "line", "--name", "Ada") as learner:
@@ -73,11 +74,11 @@ def test_in_lines_only_the_move_that_coach_asks_for_goes_on(tmp_path: Path) -> N
         learner.until("That's the game")
         learner.type("\r")
         assert learner.end() == ExitCode.DONE
-    assert not (tmp_path / "store.sqlite3").exists(), "nothing is kept"
+    assert not (tmp_path / "store.sqlite3").exists(), "the lesson stores nothing"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
-@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+@pytest.mark.parametrize("size", [(80, 24), *thoroughly([(40, 12)])])
 def test_the_lesson_is_played_with_the_keys_that_coach_names(tmp_path: Path, size: tuple[int, int]) -> None:
     from tests.cli.keys import UP, KeyPlayer
 
@@ -100,7 +101,7 @@ def test_the_lesson_is_played_with_the_keys_that_coach_names(tmp_path: Path, siz
         assert learner.end() == ExitCode.DONE
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of this kind are POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
 def test_escape_skips_the_lesson(tmp_path: Path) -> None:
     from tests.cli.keys import ESCAPE, KeyPlayer
 

@@ -1,4 +1,4 @@
-"""The line mode's ear: whatever is typed, it answers in a sentence, plays only what was meant, and loses nothing."""
+"""What a table answers to typed lines: any line gets an answer, and only an unambiguous move is played."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BEN = node.PlayerInfo("Ben", FINGERPRINT)
 
 
 class Table:
-    """A line table whose node is the engine itself: seat 0 is to answer the bid 2x3 of seat 1."""
+    """A table in line mode with a stub of a node, in which seat 0 must answer the bid 2x3 of seat 1."""
 
     def __init__(self, rules: str = "spot-on", *, is_interactive: bool = False, is_my_turn: bool = True) -> None:
         self.played: list[Move] = []
@@ -87,7 +87,7 @@ class Table:
         return self.paper.said
 
 
-def test_a_hand_that_was_told_before_a_return_is_not_told_as_rolled_again() -> None:
+def test_after_a_return_the_hand_is_not_told_as_a_new_roll() -> None:
     table = Table()
     players, state = table.line.board.players, table._state
     table.line.take(node.MatchStarted("ab" * 32, state.ruleset, players, 0, state, resumed=True))
@@ -125,7 +125,7 @@ TYPED = st.text(st.characters(exclude_categories=()), max_size=40) | st.lists(
 @given(st.lists(TYPED, max_size=6), st.booleans(), st.booleans())
 @example(["3x5", "liar"], True, True)
 @example(["liar", "3x5"], False, True)
-def test_whatever_is_typed_is_answered_without_an_escape_sequence(
+def test_any_line_is_answered_without_an_escape_sequence(
     lines: list[str], is_interactive: bool, is_my_turn: bool
 ) -> None:
     table = Table(is_interactive=is_interactive, is_my_turn=is_my_turn)
@@ -139,7 +139,7 @@ def test_whatever_is_typed_is_answered_without_an_escape_sequence(
 
 
 @pytest.mark.parametrize("typed", ["3x3", " 3 X 3 ", "1 3x3", "3*3", "03x3", "3 3", "three threes", "THREE 3s!"])
-def test_a_bid_is_played_however_it_is_spelled(typed: str) -> None:
+def test_a_bid_is_played_in_any_spelling(typed: str) -> None:
     table = Table()
     assert table.types(typed) == []
     assert table.played == [Bid(3, 3)]
@@ -149,7 +149,7 @@ def test_a_bid_is_played_however_it_is_spelled(typed: str) -> None:
 NO_RAISE = "is not a raise: bid more threes, or two of a higher face (lowest 3x3, 2x4)."
 
 
-def test_an_illegal_move_is_explained_and_the_turn_stays() -> None:
+def test_an_illegal_move_is_explained_and_can_be_replaced() -> None:
     table = Table("classic")
     with pytest.raises(IllegalMove):
         apply(table._state, Play(0, Bid(1, 3)))
@@ -181,10 +181,6 @@ def test_a_refused_raise_is_answered_in_the_words_of_the_rules(rules: str, answe
     assert Table(rules).types("1x2")[0].startswith(f"1x2 is not a raise: {answer}")
 
 
-def test_what_these_rules_do_not_have_is_named_after_them() -> None:
-    assert Table("classic").types("exact") == ["Classic has no exact: raise, or call liar."]
-
-
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
@@ -211,27 +207,27 @@ def test_words_are_answered(typed: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["odds", "odds 9x3", "od"])
-def test_no_word_shows_odds_where_the_table_hides_them(typed: str) -> None:
+def test_no_word_shows_odds_if_the_table_hides_them(typed: str) -> None:
     table = Table()
     table.line.board.odds = 0
     assert table.types(typed) == ["Odds are hidden at this table."]
 
 
 @pytest.mark.parametrize("kind", [PlayerTable, SpectatorTable, ReplayTable, DemoTable, LessonTable])
-def test_every_word_of_a_table_is_obeyed_or_answered(kind: type[tables.Table]) -> None:
+def test_every_word_of_a_table_has_a_method(kind: type[tables.Table]) -> None:
     words = [word.name for word in tables.WORDS if kind.kind in word.tables]
     assert words
     assert [word for word in words if word not in tables._QUESTIONS and not hasattr(kind, f"_do_{word}")] == []
 
 
 @pytest.mark.parametrize("typed", ["lair", "5,,6", "lose", "1 3", "x" * 99])
-def test_a_slip_in_classic_is_answered_in_one_line_without_a_word_of_motes(typed: str) -> None:
+def test_answers_in_classic_do_not_mention_motes(typed: str) -> None:
     (answer,) = Table("classic").types(typed)
     assert len(wrapped(answer, 80).splitlines()) == 1
     assert not [word for word in ("mote", "stake", "light@", "crown", "accuse") if word in answer]
 
 
-def test_a_bid_on_more_dice_than_there_are_is_asked_once_more() -> None:
+def test_a_bid_on_more_dice_than_there_are_needs_confirmation() -> None:
     table = Table("classic")
     assert table.types("40x3") == ["There are only 10 dice. Press Enter again to bid it anyway."]
     assert table.types("41x3") == ["There are only 10 dice. Press Enter again to bid it anyway."]
@@ -248,7 +244,7 @@ def test_another_move_withdraws_a_bid_that_was_to_be_confirmed() -> None:
     assert table.types("40x6") == [f"40x6 {NO_RAISE}"]
 
 
-def test_enter_alone_bids_a_huge_bid_that_was_the_last_line_and_nothing_else() -> None:
+def test_enter_confirms_a_huge_bid_only_directly_after_it() -> None:
     table = Table("classic")
     table.types("40x3", "dice", "")
     assert table.played == []
@@ -256,19 +252,19 @@ def test_enter_alone_bids_a_huge_bid_that_was_the_last_line_and_nothing_else() -
     assert table.played == [Bid(40, 3)]
 
 
-def test_help_says_how_a_bid_can_be_said_and_that_a_huge_one_is_typed_twice() -> None:
+def test_help_explains_spellings_and_confirmation_of_bids() -> None:
     told = " ".join(Table("classic").types("help"))
     assert "You can type three fives or 3 5 for 3x5" in told
     assert "A bid on more dice than there are takes another Enter." in told
 
 
-def test_help_knows_the_moves_of_this_table_only() -> None:
+def test_help_lists_only_moves_of_these_rules() -> None:
     told = " ".join(Table("classic", is_my_turn=False).types("help"))
     assert "On your turn type a bid such as 3x5 or liar." in told
     assert not [word for word in ("exact", "accuse", "stake", "play ") if word in told]
 
 
-def test_leaving_takes_the_whole_word() -> None:
+def test_concede_and_quit_cannot_be_abbreviated() -> None:
     for start in ("c", "conced", "q", "qui"):
         table = Table("classic")
         assert "did you mean" in table.types(start)[0]
@@ -292,7 +288,7 @@ def test_start_is_offered_only_before_the_match() -> None:
 
 
 @pytest.mark.parametrize("word", ["seat", "watch", "refuse"])
-def test_without_a_name_a_word_about_seats_concerns_only_who_asks_for_one(word: str) -> None:
+def test_without_a_name_seat_words_apply_to_the_asking_player(word: str) -> None:
     done = list[node.PlayerInfo]()
     acts = dict.fromkeys(("seat", "let_watch", "refuse", "remove"), done.append)
     asking = [node.SeatAsked(node.PlayerInfo("Zoe", "ZZZZ-2222"), namesake=False)]
@@ -301,19 +297,19 @@ def test_without_a_name_a_word_about_seats_concerns_only_who_asks_for_one(word: 
     table.take(node.LobbyChanged((node.PlayerInfo("Ada", "DNOZ-2222", is_me=True), BEN), 3))
     table.obey(word)
     assert done == [asking[0].player]
-    asking.clear()  # she has gone
+    asking.clear()  # Zoe has left
     table.obey(word)
     assert done == [node.PlayerInfo("Zoe", "ZZZZ-2222")]
     assert paper.said[-1] == f"Nobody asks for a seat now. Type {word} and a name."
     table.obey(f"{word} ben")
     assert done[1:] == [BEN]
-    table.obey("remove")  # it never picks anybody by itself
+    table.obey("remove")  # it always needs a name
     assert paper.said[-1] == "Type remove and a name: Ben."
     table.obey("remove ben")
     assert done[2:] == [BEN]
 
 
-def test_the_rules_of_a_house_are_named_by_what_they_change() -> None:
+def test_house_rules_are_described_by_their_changes() -> None:
     house = PRESETS["joker"].with_options({"dice": "2"})
     guest, paper = on_paper()
     guest.take(node.TableJoined("Friday", BEN, house, 2))
@@ -322,7 +318,7 @@ def test_the_rules_of_a_house_are_named_by_what_they_change() -> None:
     assert paper.said[-1].startswith("Joker with dice=2\n=================\n\nThe aim. 2 to 10 players have two")
 
 
-def test_between_two_rounds_dice_wait_for_the_next_roll() -> None:
+def test_between_rounds_there_are_no_dice_to_show() -> None:
     table = Table()
     state = table.line.board.state
     assert state is not None
@@ -356,7 +352,7 @@ def test_namesakes_are_told_apart_by_their_keys_everywhere() -> None:
     assert "waiting for Cy [VEUV]" in table.types("3x3")[0]
 
 
-def test_help_explains_the_letters_of_the_screen_where_dice_are_motes() -> None:
+def test_help_explains_the_letters_of_motes() -> None:
     letters = "L is light, G is grey, N is neutral, B is blue, R is red and D is dark."
     table = Table(is_my_turn=False)
     assert not any(letters in line for line in table.types("help"))
@@ -365,15 +361,7 @@ def test_help_explains_the_letters_of_the_screen_where_dice_are_motes() -> None:
     assert any(letters in line for line in table.types("help"))
 
 
-def test_out_of_turn_a_move_is_refused_and_everything_else_works() -> None:
-    table = Table(is_my_turn=False)
-    (answer,) = table.types("3x3")
-    assert answer == "One moment: Ben is signing."
-    assert table.types("dice")
-    assert table.played == []
-
-
-def test_a_player_who_is_back_before_the_others_is_not_told_to_move_at_once() -> None:
+def test_a_player_who_returns_first_is_told_to_wait() -> None:
     table = Table(is_my_turn=False)
     state = table.line.board.state
     assert state is not None
@@ -383,7 +371,7 @@ def test_a_player_who_is_back_before_the_others_is_not_told_to_move_at_once() ->
     assert table.types("3x3") == ["One moment: Ben is signing."]
 
 
-def test_conceding_is_confirmed_at_a_terminal() -> None:
+def test_at_a_terminal_conceding_needs_confirmation() -> None:
     table = Table(is_interactive=True)
     means = ["Concede: you lose this match. If you are sure, type concede yes."]
     assert table.types("concede") == table.types("concede no") == means
@@ -392,7 +380,7 @@ def test_conceding_is_confirmed_at_a_terminal() -> None:
     assert (table.conceded, table.played) == (1, [])
 
 
-def test_conceding_through_a_pipe_needs_no_answer() -> None:
+def test_through_a_pipe_conceding_needs_no_confirmation() -> None:
     table = Table()
     table.types("concede")
     assert table.conceded == 1
@@ -408,7 +396,7 @@ def told(table: Table, *events: node.NodeEvent) -> list[str]:
     return table.paper.said
 
 
-def test_a_player_who_gives_up_is_told_when_it_counts_and_how_to_end_a_match_where_it_never_will() -> None:
+def test_conceding_says_when_it_takes_effect() -> None:
     thinking = Table(is_my_turn=False)
     later = "You concede. You'll be out as soon as Ben is back."
     soon = "You concede. You'll be out as soon as Ben has answered."
@@ -425,14 +413,14 @@ def test_a_player_who_gives_up_is_told_when_it_counts_and_how_to_end_a_match_whe
     assert WAY_OUT not in told(at_once, node.Suspended((BEN,)))
 
 
-def test_a_player_who_leaves_a_match_that_is_stuck_is_told_how_to_save_it() -> None:
+def test_leaving_a_stuck_match_says_how_to_save_it() -> None:
     table = Table()
     assert "save" not in table.line.way_back()
     told(table, node.Suspended((BEN,)))
     assert table.line.way_back().endswith("save its transcript so far:\n    p2pdice matches save abababab --home home")
 
 
-def test_who_has_claimed_a_match_is_told_how_to_go_on_with_it() -> None:
+def test_claiming_a_match_says_how_to_continue_it() -> None:
     table = Table()
     way = "p2pdice resume abababab --home home"
     players = tuple(table.line.board.players)
@@ -444,7 +432,7 @@ def test_who_has_claimed_a_match_is_told_how_to_go_on_with_it() -> None:
     ]
 
 
-def test_a_player_who_quits_before_giving_up_counts_is_told_when_it_will() -> None:
+def test_quitting_after_conceding_says_when_it_takes_effect() -> None:
     later = "You concede as soon as you are back: the others have not heard of it yet."
     table = Table()
     told(table, node.ConcedeAccepted((BEN,)))
@@ -454,7 +442,7 @@ def test_a_player_who_quits_before_giving_up_counts_is_told_when_it_will() -> No
     assert later not in table.line.way_back()
 
 
-def test_a_player_who_is_out_has_nothing_to_give_up() -> None:
+def test_a_player_who_is_out_cannot_concede() -> None:
     table = Table(is_interactive=True)
     table.types("concede yes")
     state, _ = apply(table.line.board.state or new_match(PRESETS["spot-on"], 2, 1), Play(0, Concede()))
@@ -476,9 +464,7 @@ GOES_ON = " If you are away for long, the others can go on without you."
         *[(3, 2, WAITS), (5, 2, WAITS), (6, 2, WAITS), (7, 2, GOES_ON)],
     ],
 )
-def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_go_on(
-    players: int, bots: int, word: str
-) -> None:
+def test_leaving_names_the_bots_and_says_whether_the_match_waits(players: int, bots: int, word: str) -> None:
     world = World(PRESETS["classic"], players, 1)
     while not world.machines[0].match.is_formed:
         assert world.step()
@@ -489,7 +475,7 @@ def test_leaving_says_who_leaves_with_you_and_whether_the_others_are_enough_to_g
     assert table.way_back() == f"{LEFT_WITH[bots]}{word} Come back with:\n    p2pdice resume abababab"
 
 
-def test_a_player_who_is_out_is_not_told_that_the_others_wait() -> None:
+def test_leaving_when_out_says_how_to_see_the_end() -> None:
     table = Table(is_my_turn=False)
     table.line.board.state, _ = apply(table._state, Play(0, Concede()))
     assert table.line.way_back() == (
@@ -497,12 +483,12 @@ def test_a_player_who_is_out_is_not_told_that_the_others_wait() -> None:
     )
 
 
-def test_a_question_mark_is_help_also_in_lines() -> None:
+def test_in_line_mode_a_question_mark_is_help() -> None:
     table = Table()
     assert table.types("?") == table.types("help")
 
 
-def test_help_is_named_once_before_the_first_move_in_lines() -> None:
+def test_in_line_mode_help_is_mentioned_once() -> None:
     table = Table(is_interactive=True, is_my_turn=False)
     for _ in range(2):
         table.line.take(node.YourTurn(view(table._state, 0, (1, 2, 3, 3, 6)), 9))
@@ -516,7 +502,7 @@ def test_completion_offers_the_legal_moves_and_the_words() -> None:
     assert "liar" not in waiting.line.completions()
 
 
-def test_before_the_match_words_say_so() -> None:
+def test_before_the_match_words_are_answered_with_that() -> None:
     table, paper = on_paper(SimpleNamespace(start_match=Table._start.__get__(0)))
     for word in ("dice", "odds", "players", "concede", "start", "3x3", "quit"):
         table.obey(word)
@@ -531,7 +517,7 @@ def test_before_the_match_words_say_so() -> None:
     ]
 
 
-def test_only_a_host_has_a_line_to_draw_and_gets_it_as_a_qr_code() -> None:
+def test_only_a_host_can_show_a_qr_code() -> None:
     table, paper = on_paper()
     table.obey("qr")
     assert paper.said == ["There is no long line to draw: only the host of an open table has one."]
@@ -549,18 +535,18 @@ def test_only_a_host_has_a_line_to_draw_and_gets_it_as_a_qr_code() -> None:
         assert "give your friend the long line instead." in paper.said[-1]
 
 
-def test_a_host_gets_code_and_long_line_to_copy_in_two_rows() -> None:
+def test_link_shows_code_and_join_line_in_two_rows() -> None:
     table, paper = on_paper()
     table.obey("link")
     assert paper.said == ["Only the host of an open table has a long line."]
     line = f"192.0.2.7:7000/{FINGERPRINT}"
     table.take(node.TableOpened("Friday", line, (), False, code="4-a-b", seats=2, ruleset=PRESETS["classic"]))
-    table.obey("link")  # on a screen, a third row would open a page
+    table.obey("link")  # two rows, because a third one would open a page on a screen
     assert paper.said[-1] == (f"To copy: p2pdice join 4-a-b. This line always works:\n    p2pdice join {line}")
 
 
-def test_a_table_of_a_proposal_says_so_and_names_those_who_are_awaited() -> None:
-    """It said that nobody is here, and nothing else."""
+def test_the_table_of_a_proposal_names_the_awaited_players() -> None:
+    """Regression test: the table said only that nobody is here."""
     match = SimpleNamespace(info=(), is_formed=False, unheard=())
     table, paper = on_paper(SimpleNamespace(match=match, can_claim=False), home=Path("home"))
     me = node.PlayerInfo("Ada", "DNOZ-2222", is_me=True)
@@ -579,7 +565,7 @@ def test_a_table_of_a_proposal_says_so_and_names_those_who_are_awaited() -> None
     ]
 
 
-def test_every_event_but_the_last_words_of_a_table_is_said() -> None:
+def test_every_event_is_told_except_silent_ones() -> None:
     started = next(event for event in node_events() if isinstance(event, node.MatchStarted))
     for event in node_events():
         table = Table()
@@ -595,12 +581,12 @@ def test_every_event_but_the_last_words_of_a_table_is_said() -> None:
 
 
 @given(st.text("ab \n", max_size=200), st.integers(10, 100))
-def test_lines_are_broken_between_words_and_nothing_is_lost(text: str, columns: int) -> None:
+def test_wrapping_keeps_all_words(text: str, columns: int) -> None:
     assert wrapped(text, columns).split() == text.split() or any(len(word) > columns - 4 for word in text.split())
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_a_clock_is_shown_as_long_as_time_is_left(goes_on: bool) -> None:
+def test_a_clock_is_shown_while_time_is_left(goes_on: bool) -> None:
     table = Table()
     for seconds in (5, 0):
         clock = Clock((BEN,), seconds, 120, goes_on)
@@ -608,7 +594,7 @@ def test_a_clock_is_shown_as_long_as_time_is_left(goes_on: bool) -> None:
         assert table.line.clock() == (clock if seconds else None)
 
 
-async def test_a_guest_who_waits_for_the_host_may_change_their_mind() -> None:
+async def test_a_guest_who_waits_for_the_host_can_host_instead() -> None:
     table = Table()
     wishes: list[str] = []
 
@@ -632,7 +618,7 @@ async def test_a_guest_who_waits_for_the_host_may_change_their_mind() -> None:
     assert wishes == ["", "waits no longer", "host"]
 
 
-def test_a_player_whose_name_begins_another_name_can_be_muted_and_heard_again() -> None:
+def test_a_player_can_be_muted_and_unmuted() -> None:
     table = Table()
     evelyn, eve = node.PlayerInfo("Evelyn", "1111-2222"), node.PlayerInfo("Eve", "3333-4444")
     me = node.PlayerInfo("Zoe", FINGERPRINT, is_me=True)
@@ -644,7 +630,7 @@ def test_a_player_whose_name_begins_another_name_can_be_muted_and_heard_again() 
     assert table.types("mute zoe", "mute e") == ["Type mute and a name: Evelyn or Eve."] * 2
 
 
-async def test_a_player_whose_view_lags_behind_the_end_goes_again_when_they_have_seen_it() -> None:
+async def test_again_waits_until_the_end_was_shown() -> None:
     table = Table(is_interactive=True)
     wishes: list[str] = []
 
@@ -662,7 +648,7 @@ async def test_a_player_whose_view_lags_behind_the_end_goes_again_when_they_have
     assert wishes == ["host"]
 
 
-def test_nobody_goes_again_while_a_match_is_running() -> None:
+def test_again_is_refused_while_a_match_is_running() -> None:
     table = Table()
     wishes: list[str] = []
 
@@ -674,13 +660,13 @@ def test_nobody_goes_again_while_a_match_is_running() -> None:
     assert wishes == []
 
 
-def test_a_match_scores_once_and_for_its_winners_only() -> None:
+def test_each_match_scores_once_for_its_winners() -> None:
     table = Table(is_interactive=True)
     players = (node.PlayerInfo("Ada", "1111-2222"), node.PlayerInfo("Ben", "3333-4444"))
     table.line._again = cast("Any", object())
     for match, winners, score in (
         ("ab", ((0, 1),), ""),
-        ("ab", ((1,), (0,)), ""),  # its end was taken back, and another one agreed on
+        ("ab", ((1,), (0,)), ""),  # the first end was taken back, and this one was agreed on
         ("cd", ((1,), (0,)), "Ben 2 and Ada 0"),
         ("ef", ((0, 1),), "Ben 3 and Ada 1"),
     ):

@@ -1,4 +1,4 @@
-"""``matches``: what is kept is listed, saved and forgotten, and never while somebody plays."""
+"""``p2pdice matches``: matches are listed, saved and forgotten, but not forgotten while the home is in use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
 @pytest.fixture
 def match(tmp_path: Path) -> str:
-    """Put an unfinished match, in which somebody is to move, into the home of the commands; return its id."""
+    """Put an unfinished match, which waits for a move, into the home of the commands; return its id."""
     world = World(CLASSIC, 2, 3)
     while not any(machine.turn for machine in world.machines):
         assert world.step()
@@ -44,7 +44,7 @@ def match(tmp_path: Path) -> str:
         return match.match.hex()
 
 
-def test_an_empty_home_is_said_to_be_and_nothing_is_made_there(here: Run, tmp_path: Path) -> None:
+def test_an_empty_home_lists_no_matches_and_is_not_created(here: Run, tmp_path: Path) -> None:
     assert here("matches").stdout == "No match is kept here.\n"
     assert json.loads(here("matches", "--json").stdout) == {"matches": []}
     for command in ("save", "forget"):
@@ -85,8 +85,8 @@ def kept(home: Home, seed: int, *, formed: bool, over: bool, table: str = "") ->
     return match_id(data).hex()
 
 
-def test_lists_check_no_signature_and_what_claims_to_does(here: Run, tmp_path: Path) -> None:
-    """Most of the time for a long list went into the signatures of matches that nobody had asked about."""
+def test_lists_check_no_signatures_but_other_commands_do(here: Run, tmp_path: Path) -> None:
+    """Checking the signatures took most of the time for a long list."""
     made, seeds = genesis(CLASSIC, 2, b"unsigned")
     data = made._replace(roster=tuple(each._replace(match_signature=bytes(64)) for each in made.roster)).encoded()
     home = Home(tmp_path / "home")
@@ -104,10 +104,8 @@ def test_lists_check_no_signature_and_what_claims_to_does(here: Run, tmp_path: P
         assert "a signature of a player's entry is wrong" in here(*words).stderr
 
 
-def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newest_first(
-    here: Run, tmp_path: Path
-) -> None:
-    """The proposal is an old one: the match after it was formed."""
+def test_unfinished_matches_are_listed_first_and_newest_first(here: Run, tmp_path: Path) -> None:
+    """The proposal is outdated, because a later match was formed."""
     home = Home(tmp_path / "home")
     states = {"finished": (True, True), "unfinished": (True, False), "proposed": (False, False)}
     order = ["finished", "unfinished", "proposed", "unfinished", "finished"]
@@ -131,7 +129,7 @@ def test_the_unfinished_ones_come_first_then_the_finished_ones_of_each_the_newes
     assert max(map(len, lines)) <= 120
 
 
-def test_no_way_back_to_a_proposal_is_shown_after_which_another_match_was_played(here: Run, tmp_path: Path) -> None:
+def test_an_outdated_proposal_cannot_be_resumed(here: Run, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     proposed = kept(home, 1, formed=False, over=False)
     assert here("matches").stdout.splitlines()[1:] == [f"Return to: p2pdice resume {proposed[:8]}"]
@@ -143,10 +141,10 @@ def test_no_way_back_to_a_proposal_is_shown_after_which_another_match_was_played
     assert "There is no unfinished match here." in here("resume").stderr
 
 
-def test_a_match_watched_or_forgotten_is_listed_as_long_as_its_transcript_is_there(
+def test_a_watched_or_forgotten_match_is_listed_while_its_transcript_exists(
     here: Run, match: str, tmp_path: Path
 ) -> None:
-    """A spectator has transcripts and no matches; nothing told how to look back at one."""
+    """A spectator has only transcripts."""
     here("matches", "save", "last")
     here("matches", "forget", "last", "--yes")
     name = f"{date.fromtimestamp(0)}-house-rules-{match[:8]}"
@@ -164,10 +162,8 @@ def test_a_match_watched_or_forgotten_is_listed_as_long_as_its_transcript_is_the
     assert here("matches").stdout.splitlines()[1] == f"See again: p2pdice replay {match[:8]}"
 
 
-def test_a_finished_match_without_its_transcript_is_written_again_before_it_is_looked_at(
-    here: Run, tmp_path: Path
-) -> None:
-    """As after a backup was restored: the transcripts are not in it."""
+def test_a_missing_transcript_of_a_finished_match_can_be_written_again(here: Run, tmp_path: Path) -> None:
+    """For example after a backup was restored, which contains no transcripts."""
     world = World(CLASSIC, 2, 3)
     world.run()
     with stored(tmp_path / "home", world, 0, table="Friday") as (store, match):
@@ -185,7 +181,7 @@ def test_a_finished_match_without_its_transcript_is_written_again_before_it_is_l
 
 
 @pytest.mark.parametrize("has_passphrase", [False, True])
-def test_a_match_of_a_key_that_was_replaced_is_told_apart_and_the_way_back_is_to_restore_the_key(
+def test_a_match_with_a_replaced_key_needs_the_old_key(
     here: Run, match: str, tmp_path: Path, has_passphrase: bool
 ) -> None:
     home = Home(tmp_path / "home")
@@ -207,7 +203,7 @@ def test_a_match_of_a_key_that_was_replaced_is_told_apart_and_the_way_back_is_to
         assert here("matches").stdout.splitlines()[1].startswith("Return to: p2pdice resume ")
 
 
-def test_every_name_that_is_listed_can_be_typed_as_it_stands(here: Run, tmp_path: Path) -> None:
+def test_listed_names_need_no_quoting(here: Run, tmp_path: Path) -> None:
     for seed, table in enumerate(
         ["Friday", "friday", "; rm -rf ~", "\u91d1\u66dc\u65e5", "x" * 40, "--yes", "$(reboot)"]
     ):
@@ -221,7 +217,7 @@ def test_every_name_that_is_listed_can_be_typed_as_it_stands(here: Run, tmp_path
         assert {archive.find(matches, name) for name, *_ in lines} == {*matches}
 
 
-def test_a_command_that_is_shown_names_the_home_where_that_is_needed(here: Run, match: str, tmp_path: Path) -> None:
+def test_listed_commands_name_the_home_if_it_was_named(here: Run, match: str, tmp_path: Path) -> None:
     home = str(tmp_path / "home")
     shown = here("matches", "--home", home, P2PDICE_HOME=str(tmp_path / "other")).stdout.splitlines()[-1]
     assert shown.endswith(f"-friday --home {home}")
@@ -231,7 +227,7 @@ def test_a_command_that_is_shown_names_the_home_where_that_is_needed(here: Run, 
     assert here(*command[1:]).returncode == ExitCode.INCOMPLETE
 
 
-def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_path: Path) -> None:
+def test_players_with_the_same_name_are_listed_with_their_keys(match: str, tmp_path: Path) -> None:
     with archive_of(tmp_path) as (unfinished,):
         roster = sorted(
             (join_record(b"alike", n, nickname="Cy") for n in range(2)), key=lambda each: each.join.identity
@@ -244,7 +240,7 @@ def test_players_who_share_a_name_are_told_apart_by_their_keys(match: str, tmp_p
 
 
 @pytest.mark.parametrize("name", ["last", "id", "table"])
-def test_the_beginning_of_an_unfinished_match_is_saved_and_judged_incomplete(
+def test_an_unfinished_match_can_be_saved_and_is_judged_incomplete(
     here: Run, match: str, tmp_path: Path, name: str
 ) -> None:
     table = f"{date.fromtimestamp(0)}-friday"
@@ -259,24 +255,21 @@ def test_the_beginning_of_an_unfinished_match_is_saved_and_judged_incomplete(
     assert json.loads(here("matches", "--json").stdout)["matches"][0]["transcript"] == str(path)
 
 
-def test_a_file_that_exists_is_not_written_over(here: Run, match: str, tmp_path: Path) -> None:
-    new, old = tmp_path / "new.p2pdice", tmp_path / "old.p2pdice"
+def test_saving_neither_overwrites_a_file_nor_creates_a_folder(here: Run, match: str, tmp_path: Path) -> None:
+    new, old, missing = tmp_path / "new.p2pdice", tmp_path / "old.p2pdice", tmp_path / "missing"
     old.write_bytes(b"mine")
     assert here("matches", "save", match, "-o", str(new)).returncode == 0
     assert here("verify", str(new)).returncode == ExitCode.INCOMPLETE
     done = here("matches", "save", match, "-o", str(old))
     assert (done.returncode, old.read_bytes()) == (ExitCode.FAILURE, b"mine")
     assert "exists already" in done.stderr
-
-
-def test_a_folder_that_is_missing_is_not_made(here: Run, match: str, tmp_path: Path) -> None:
-    done = here("matches", "save", match, "-o", str(tmp_path / "new" / "one.p2pdice"))
+    done = here("matches", "save", match, "-o", str(missing / "one.p2pdice"))
     assert done.returncode == ExitCode.FAILURE
-    assert done.stderr.startswith(f"Error: There is no folder {tmp_path / 'new'}.")
-    assert not (tmp_path / "new").exists()
+    assert done.stderr.startswith(f"Error: There is no folder {missing}.")
+    assert not missing.exists()
 
 
-def test_a_match_that_all_have_to_the_end_is_not_returned_to(here: Run, tmp_path: Path) -> None:
+def test_a_finished_match_cannot_be_resumed(here: Run, tmp_path: Path) -> None:
     world = World(CLASSIC, 2, 3)
     world.run()
     with stored(tmp_path / "home", world, 0, table="Friday") as (store, ended):
@@ -293,7 +286,7 @@ def test_a_match_that_all_have_to_the_end_is_not_returned_to(here: Run, tmp_path
     ]
 
 
-def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(here: Run, match: str, tmp_path: Path) -> None:
+def test_forgetting_needs_confirmation_and_keeps_transcripts(here: Run, match: str, tmp_path: Path) -> None:
     here("matches", "save", match)
     asked = here("matches", "forget", match[:8], given="y\n")
     assert asked.returncode == ExitCode.USAGE
@@ -312,7 +305,7 @@ def test_a_match_is_forgotten_when_its_owner_is_sure_and_its_files_stay(here: Ru
     assert here("resume").returncode == ExitCode.FAILURE
 
 
-def test_while_another_process_uses_the_home_matches_are_read_and_none_is_forgotten(here: Run, tmp_path: Path) -> None:
+def test_while_the_home_is_in_use_matches_can_be_read_but_not_forgotten(here: Run, tmp_path: Path) -> None:
     world = World(CLASSIC, 2, 2)
     with stored(tmp_path / "home", world, 0, table="Friday") as (store, kept):
         for command in (("matches",), ("resume", "--list"), ("matches", "save", "last")):
@@ -320,6 +313,7 @@ def test_while_another_process_uses_the_home_matches_are_read_and_none_is_forgot
             assert (kept.name in done.stdout, done.stderr) == (True, "")
         assert here("verify", kept.name).returncode == ExitCode.INCOMPLETE
         done = here("matches", "forget", "last", "--yes")
+        assert here("resume").stderr.startswith(f"Error: {tmp_path / 'home'} is in use by another p2pdice.")
         assert len(store.matches()) == 1
         assert {path.name for path in (tmp_path / "home").iterdir() if path.is_dir()} <= {"matches"}
     assert done.returncode == ExitCode.FAILURE
@@ -328,20 +322,20 @@ def test_while_another_process_uses_the_home_matches_are_read_and_none_is_forgot
     assert done.stdout == ""
 
 
-def test_an_option_of_the_list_is_not_taken_for_one_of_another_command(here: Run) -> None:
+def test_an_option_of_the_list_is_refused_with_a_subcommand(here: Run) -> None:
     done = here("matches", "--json", "save", "last")
     assert done.returncode == ExitCode.USAGE
     told = " ".join(done.stderr.replace("│", " ").split())
     assert "it does not go with a subcommand. Perhaps: p2pdice matches list --json" in told
 
 
-def test_help_says_of_each_command_in_full_what_it_does(here: Run) -> None:
+def test_help_shows_the_whole_summary_of_each_subcommand(here: Run) -> None:
     told = here("matches", "--help", COLUMNS="80").stdout
     assert "…" not in told
     assert "..." not in told.partition("Commands")[2]
 
 
-def test_a_wrong_name_is_told(here: Run, match: str) -> None:
+def test_an_unknown_match_name_is_reported(here: Run, match: str) -> None:
     other = "f" if match[0] != "f" else "e"
     done = here("matches", "forget", other, "--yes")
     assert done.returncode == ExitCode.FAILURE
@@ -350,7 +344,7 @@ def test_a_wrong_name_is_told(here: Run, match: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["y", "YES ", "n", "", None])
-def test_a_person_is_asked_before_a_match_is_forgotten(
+def test_at_a_terminal_forgetting_asks_for_confirmation(
     match: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str | None
 ) -> None:
     def answered(question: str) -> str:

@@ -1,4 +1,4 @@
-"""Every event has a sentence, from either side of the table, and no peer can write between the lines."""
+"""Every event is told in sentences that address the reader, and text from a peer cannot add lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def told(event: events.Event, seating: Seating) -> str:
     return narrate(node.Happened(event, bidding()), seating)
 
 
-def test_the_samples_hold_every_type_of_event() -> None:
+def test_the_samples_contain_every_type_of_event() -> None:
     assert {type(event) for event in node_events()} == set(get_args(node.NodeEvent))
     of_powers = {type(event) for power in POWERS.values() for event in power.events}
     assert {type(event) for event in GAME} == {*get_args(events.Event), *of_powers} - {events.PowerEvent}
@@ -72,7 +72,7 @@ def test_a_peers_text_stays_inside_its_sentence(name: str, reason: str) -> None:
             "True: you were right; Ben and Cleo were wrong.",
             "True: Ada was right; you and Cleo were wrong.",
         ),
-        # Exact is a judgement on the caller alone: a bid that was true is not called wrong.
+        # An exact call is judged for the caller alone: the bidder is not called wrong.
         (
             events.Judged(1, "exact", 0, bid_true=True, call_right=True, right=(1,), wrong=(0,)),
             "Exact: Ben was right.",
@@ -160,14 +160,12 @@ WHERE = ("Friday", f"192.0.2.1:7000/{FINGERPRINT}", ("192.0.2.1:7000",))
     ],
     ids=["advertised", "private", "no network"],
 )
-def test_nothing_is_said_of_an_open_table_that_its_host_cannot_know(
-    event: node.TableOpened, opening: str, ending: str
-) -> None:
-    """Whether others hear what is announced cannot be known here; the join line stands there whatever it is."""
+def test_an_open_table_shows_its_join_line_in_every_case(event: node.TableOpened, opening: str, ending: str) -> None:
+    """The host cannot know whether others receive the advertisement, so the join line is always shown."""
     assert narrate(event, ME) == f"{opening}    p2pdice join {event.join_line}{ending}"
 
 
-def test_the_short_code_comes_first_and_the_long_line_is_for_networks_that_hide_tables() -> None:
+def test_the_short_code_is_shown_before_the_long_line() -> None:
     event = node.TableOpened(*WHERE, True, code="417-tiger-olive", seats=2, ruleset=PRESETS["classic"])
     lines = narrate(event, ME).splitlines()
     assert [line for line in lines if line.startswith("    ")] == [
@@ -183,7 +181,7 @@ def test_the_host_is_told_how_many_tries_a_code_has_left(left: int, said: str) -
     assert said in narrate(node.CodeTried(left), ME)
 
 
-def test_a_closed_code_says_how_to_go_on() -> None:
+def test_the_message_about_a_closed_code_says_how_to_get_a_new_one() -> None:
     board = Board()
     board.take(node.TableOpened(*WHERE, True, code="417-tiger-olive", seats=2, ruleset=PRESETS["classic"]))
     board.take(closed := node.CodeTried(0))
@@ -195,7 +193,7 @@ def test_a_closed_code_says_how_to_go_on() -> None:
     assert board.code == "4-dice-lucky"
 
 
-def test_a_showdown_takes_a_line_for_each_cup() -> None:
+def test_a_showdown_has_a_line_for_each_cup() -> None:
     assert told(GAME[5], ME).splitlines() == [
         "You: 1, 3, 3. Three count.",
         "Ben's cup stayed down.",
@@ -212,24 +210,24 @@ def test_names_that_look_alike_are_told_apart_by_the_key(one: str, other: str) -
     assert names == (f"{one} [AAAA]", f"{other} [CCCC]")
 
 
-def test_names_that_differ_stand_alone_and_nobody_passes_for_the_reader() -> None:
+def test_different_names_have_no_key_unless_the_name_is_you() -> None:
     names = [node.PlayerInfo(name, FINGERPRINT) for name in ("Ada", "Ben", "You")]
     assert display_names(names) == ("Ada", "Ben", "You [QZYM]")
 
 
-def test_without_a_board_only_those_who_stayed_are_said_to_have_signed() -> None:
-    """A program whose other player conceded was told that everybody had signed."""
+def test_without_a_board_the_result_is_signed_by_those_who_stayed() -> None:
+    """Regression test: after a concession, the sentence said that everybody had signed."""
     over = next(each for each in node_events() if isinstance(each, node.MatchResult))
     assert narrate(replace(over, confirmed=True), ME).startswith("Everybody who stayed signed the result.")
 
 
-def test_a_claim_says_what_to_type_to_return() -> None:
+def test_the_message_about_a_claim_says_how_to_return() -> None:
     me, peer = node.PlayerInfo("Ada", FINGERPRINT, is_me=True), node.PlayerInfo("Ben", FINGERPRINT)
     claimed = node.Claimed("ab" * 32, (me, peer), (peer,), 90, Path("claimed.p2pdice"))
     assert "\n    p2pdice resume abababab\n" in narrate(claimed, ME)
 
 
-def test_every_event_has_the_name_that_programs_know() -> None:
+def test_events_keep_the_names_that_programs_rely_on() -> None:
     assert " ".join(event_name(event) for event in get_args(node.NodeEvent)) == (
         "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged SeatAsked SeatPending"
         " Watching TableClosed AwaitingHost"
@@ -280,12 +278,12 @@ FIELDS = {
     "Diverged": "step",
     "Notice": "text",
 }
-"""What each event has beside type and sentence. Programs rely on it."""
+"""The fields of each event besides type and sentence. Programs rely on them."""
 
 
 def paths(value: object, above: str) -> set[str]:
-    """Return the paths of all that a field holds. Events of the game, and rules, are written by the engine."""
-    if value is None:  # another sample has it
+    """Return the paths of all values in a field, but not those inside events of the game and rules."""
+    if value is None:  # another sample has a value
         return set()
     if isinstance(value, list):
         return set().union(*(paths(each, above) for each in value))
@@ -297,13 +295,13 @@ def paths(value: object, above: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_an_event_has_the_fields_that_programs_know(name: str) -> None:
+def test_events_keep_the_fields_that_programs_rely_on(name: str) -> None:
     samples = [json.loads(event_line(event, NOBODY)) for event in node_events() if event_name(type(event)) == name]
     found = {path for sample in samples for key, value in sample.items() for path in paths(value, key)}
     assert " ".join(sorted(found - {"type", "sentence"})) == FIELDS[name]
 
 
-def test_a_stream_is_one_ascii_line_an_event() -> None:
+def test_a_stream_has_one_ascii_line_per_event() -> None:
     for event in node_events("Ben\u202e", "\x1b[2J"):
         line = event_line(event, NOBODY)
         assert line.isascii()

@@ -1,4 +1,4 @@
-"""What dice with powers and stakes add is told to the reader, and what can be typed is named."""
+"""Sentences about dice with powers and about stakes. They name what can be typed."""
 
 from __future__ import annotations
 
@@ -136,17 +136,17 @@ def asked(state: State, hand: tuple[int, ...] = ()) -> str:
 
 
 def after_a_round() -> State:
-    """Return the state in which Ada, who has all five dice, is to lose one of them."""
+    """Return a state in which Ada must choose which of her five dice she loses."""
     return show(play(rolled(MOTE_RULES, (5, 5)), "9x2", "liar"), "23456", "23456")[0]
 
 
-def test_the_loser_is_shown_what_can_be_lost() -> None:
+def test_the_loser_is_told_which_dice_can_be_lost() -> None:
     assert asked(after_a_round()) == (
         "You lose a die. Which one? Type lose Light, lose Grey, lose Neutral, lose Blue or lose Red."
     )
 
 
-def test_a_window_says_what_can_be_played_in_it() -> None:
+def test_the_question_names_the_powers_that_can_be_played() -> None:
     assert asked(play(after_a_round(), "lose grey@0")) == (
         "Play a die from the graveyard, or pass. Type shield or pass."
     )
@@ -164,14 +164,12 @@ STAKE = "What do you stake on your own victory? Nobody sees it yet."
         (0, 0, "You have nothing to stake, so you stake nothing."),
     ],
 )
-def test_stakes_are_asked_for_with_the_funds_and_a_stake_that_can_be_made(
-    coins: int, tickets: int, question: str
-) -> None:
+def test_the_question_for_a_stake_names_the_funds_and_a_legal_stake(coins: int, tickets: int, question: str) -> None:
     asked = view(new_match(rules("classic", stakes="yes"), 2), 0)._replace(funds=coins, tickets=tickets)
     assert narrate(node.YourTurn(asked, 1), ADA) == question
 
 
-def test_a_bonus_is_told_beside_what_was_paid() -> None:
+def test_the_payout_names_the_bonus() -> None:
     wagers = (Wager(50, 1000, 0, 0), Wager(1000, 1000, 0, 0))
     state, _ = apply(new_match(rules("classic", stakes="yes"), 2), Stakes(wagers))
     state, happened = apply(state, Play(1, Concede()))
@@ -185,13 +183,13 @@ def test_a_bonus_is_told_beside_what_was_paid() -> None:
     assert narrate(node.Happened(paid, state), ADA) == "Coins won and lost: you +0 (paid 5), Ben +0."
 
 
-def test_a_match_that_ends_before_the_stakes_are_opened_pays_nothing() -> None:
+def test_an_end_before_the_stakes_are_opened_pays_nothing() -> None:
     state, happened = apply(new_match(rules("classic", stakes="yes"), 2), Play(1, Concede()))
     (paid,) = [event for event in happened if isinstance(event, game.StakesPaid)]
     assert narrate(node.Happened(paid, state), ADA) == "Coins won and lost: you +0, Ben +0."
 
 
-def test_a_power_that_can_be_played_at_night_is_offered_beside_the_bid() -> None:
+def test_a_power_that_can_be_played_at_night_is_offered_with_the_bid() -> None:
     state = play(after_a_round(), "lose red@0")
     state, _ = apply(state, Rolled())
     assert asked(state).startswith("Play a die from the graveyard, or pass. Type block Ben or pass.")
@@ -199,7 +197,7 @@ def test_a_power_that_can_be_played_at_night_is_offered_beside_the_bid() -> None
     assert asked(opening).endswith("Your turn: make the first bid, or play Red first. Type block Ben.")
 
 
-def test_a_move_of_another_kind_is_answered_with_the_dice_that_can_be_named() -> None:
+def test_a_wrong_kind_of_move_is_answered_with_the_dice_to_name() -> None:
     state = after_a_round()
     seen = view(state, state.turn)
     with pytest.raises(RulesError) as caught:
@@ -209,7 +207,7 @@ def test_a_move_of_another_kind_is_answered_with_the_dice_that_can_be_named() ->
     )
 
 
-def test_a_reader_of_lines_learns_which_die_shows_what_and_what_can_be_done() -> None:
+def test_in_line_mode_motes_and_faces_are_named_together() -> None:
     state, players = after_a_round(), (node.PlayerInfo("Ada", "1111", is_me=True), node.PlayerInfo("Ben", "2222"))
     board = Board()
     board.take(node.MatchStarted("ab" * 32, MOTE_RULES, players, 0, state))
@@ -224,7 +222,7 @@ def test_a_reader_of_lines_learns_which_die_shows_what_and_what_can_be_done() ->
     assert next(iter(answers.dice(board))).startswith("You have 2 Light, 3 Neutral, 3 Blue, 6 Red. Dice: ")
 
 
-def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
+def test_a_shielded_bid_must_be_raised() -> None:
     state = play(after_a_round(), "lose grey@0", "play grey@0")
     state = play(apply(state, Rolled())[0], "9x2", "liar")
     assert asked(state) == "Your turn: you must raise; this bid can't be called. Ada bid nine twos."
@@ -235,7 +233,7 @@ def test_an_effect_can_be_answered_and_an_accusation_be_in_vain() -> None:
     assert asked(state).endswith("Type lose Light, lose Grey, lose Neutral or lose Red.")
 
 
-def test_the_graveyard_can_be_looked_up() -> None:
+def test_the_graveyard_can_be_listed() -> None:
     state = play(after_a_round(), "lose grey@0", "play grey@0")
     assert graveyard(state, Seating(("Ada", "Ben"), 1)).splitlines() == [
         "    Ada's cup: Light, Neutral, Blue, Red",
@@ -249,7 +247,7 @@ def test_the_graveyard_can_be_looked_up() -> None:
 
 @given(st.integers(0, 2**32), st.integers(2, 4))
 @settings(max_examples=25, deadline=None)
-def test_in_any_match_all_is_told_in_whole_sentences_and_what_is_offered_can_be_typed(seed: int, players: int) -> None:
+def test_in_any_match_sentences_are_whole_and_offered_moves_are_legal(seed: int, players: int) -> None:
     names = ("Ada", "Ben (bot)", "D'Arcy", "Benjamin!")[:players]
     for before, state, events in random_play(rules("motes"), players, Random(seed)):
         if before.awaits is Expect.MOVE:

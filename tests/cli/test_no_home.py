@@ -1,4 +1,4 @@
-"""An account without a home folder: what needs none works, the rest says in a sentence how to name one."""
+"""For an account without a home folder, some commands work, and the others explain how to name a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.disks import AS_STRANGER, needs_setpriv
 from tests.programs import MODULE, ROOT, Done
 from tests.tiers import thoroughly
 
-pytestmark = [needs_setpriv, pytest.mark.xdist_group("stranger")]  # so that one process starts zygotes of the account
+# In a group, only one process starts zygotes for the account.
+pytestmark = [needs_setpriv, pytest.mark.xdist_group("stranger")]
 
 VECTOR = str(ROOT / "tests" / "vectors" / "resign.p2pdice")
 SAID = (
@@ -26,7 +27,7 @@ SAID = (
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder to which the account may write; those of pytest are closed to others."""
+    """A folder that the account may write to, unlike the folders of pytest."""
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o777)
         yield Path(made)
@@ -60,7 +61,7 @@ def run(folder: Path, *arguments: str, **variables: str) -> Done:
         ),
     ],
 )
-def test_what_needs_no_home_works(folder: Path, command: str) -> None:
+def test_commands_that_need_no_home_work_without_one(folder: Path, command: str) -> None:
     done = run(folder, *command.replace("VECTOR", VECTOR).split())
     assert SAID not in done.stderr
     assert "Traceback" not in done.stderr
@@ -76,25 +77,25 @@ def test_what_needs_no_home_works(folder: Path, command: str) -> None:
         *["watch 127.0.0.1:1", "identity backup x", "identity restore x", "replay last", "report last"],
     ],
 )
-def test_what_needs_one_says_how_to_name_one(folder: Path, command: str) -> None:
+def test_commands_that_need_a_home_say_how_to_name_one(folder: Path, command: str) -> None:
     done = run(folder, *command.split())
     assert done.stderr.removeprefix("Error: ") == SAID
     assert done.returncode == ExitCode.FAILURE
     assert not list(folder.iterdir())
 
 
-def test_doctor_says_so_among_its_findings(folder: Path) -> None:
+def test_doctor_reports_that_the_account_has_no_home_folder(folder: Path) -> None:
     done = run(folder, "doctor", "--wait", "0.5")
     assert "home: this account has no home folder" in done.stdout.replace("\n", " ")
     assert "P2PDICE_CONFIG" in done.stdout.replace("\n", " ")
 
 
-def test_a_home_that_is_named_is_enough(folder: Path) -> None:
+def test_a_named_home_is_used(folder: Path) -> None:
     done = run(folder, "identity", "--home", "here")
     assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
     done = run(folder, "matches", P2PDICE_HOME="here")
     assert (done.returncode, done.stdout) == (ExitCode.DONE, "No match is kept here.\n")
-    done = run(folder, "identity", "--home", str(folder))  # the administrator's, and everybody can write to it
+    done = run(folder, "identity", "--home", str(folder))  # it belongs to root, and everybody can write to it
     assert "It can be written to by other accounts of this machine; take that right away" in done.stderr
     done = run(folder, "verify", "nothing", "--home", "here")
     assert "no match in here has that name" in done.stderr

@@ -1,4 +1,4 @@
-"""Odd machines: a current folder that is gone, a home that is a file, names that shells take for options."""
+"""Unusual machines: a removed current folder, a home that is a file, names that look like options, full disks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cli.render import command_line
 from protocol.storage.home import Home
 from tests.cli.conftest import Run
 from tests.disks import fill, needs_mounts, needs_root, small_disk
-from tests.programs import MODULE, PATIENCE, ROOT, Done, run
+from tests.programs import MODULE, PATIENCE, ROOT, Done, run, run_here
 from tests.tiers import thoroughly
 
 VECTOR = ROOT / "tests" / "vectors" / "resign.p2pdice"
@@ -37,7 +37,7 @@ cli.main()
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder in which a program is")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not remove the current folder of a process")
 @pytest.mark.parametrize(
     "command",
     [
@@ -49,9 +49,7 @@ cli.main()
         "matches save last --out x",
     ],
 )
-def test_a_command_that_needs_a_removed_current_folder_says_in_a_sentence_that_it_is_gone(
-    command: str, demo: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_removed_current_folder_is_reported_in_a_sentence(command: str, demo: dict[str, Any], tmp_path: Path) -> None:
     gone, home = tmp_path / "gone", Path(demo["folder"]) / "ada"
     words = command.format(vector=VECTOR).split()
     done = run("-c", REMOVED, str(gone), *words, home=home, variables={"PWD": str(gone)})
@@ -62,7 +60,7 @@ def test_a_command_that_needs_a_removed_current_folder_says_in_a_sentence_that_i
     assert "Traceback" not in done.stderr
 
 
-def test_every_command_that_is_advised_for_a_file_named_with_a_dash_can_be_typed(tmp_path: Path) -> None:
+def test_suggested_commands_for_a_file_named_with_a_dash_work(tmp_path: Path) -> None:
     folder, home = tmp_path / "folder", tmp_path / "home"
     folder.mkdir()
     shutil.copy(VECTOR, folder / "-dash.p2pdice")
@@ -73,7 +71,7 @@ def test_every_command_that_is_advised_for_a_file_named_with_a_dash_can_be_typed
         assert where(folder, *words, home=home).returncode == ExitCode.DONE
 
 
-def test_a_backup_is_restored_into_another_home_as_its_advice_says(tmp_path: Path) -> None:
+def test_the_suggested_command_restores_a_backup_into_another_home(tmp_path: Path) -> None:
     folder, home = tmp_path / "folder", tmp_path / "home"
     folder.mkdir()
     fingerprint = where(folder, "identity", "--json", home=home).stdout
@@ -86,7 +84,7 @@ def test_a_backup_is_restored_into_another_home_as_its_advice_says(tmp_path: Pat
     assert again.partition('"key"')[0] == fingerprint.partition('"key"')[0]
 
 
-def test_only_paths_are_kept_from_looking_like_options() -> None:
+def test_only_paths_are_rewritten_so_as_not_to_look_like_options() -> None:
     assert command_line("verify", "--json", Path("-x"), Path("x")).split()[1:3] == ["verify", "--json"]
     assert Path(command_line("verify", Path("-x")).split()[2]) == Path("-x")
     assert not command_line("verify", Path("-x")).split()[2].startswith("-")
@@ -97,7 +95,7 @@ import os, sys
 from cli import boundary
 *before, path = sys.argv
 sys.argv = [*before, os.devnull + "/missing"]
-boundary.run()  # imports all that this command needs, while it can be read
+boundary.run()  # imports all modules of this command while they are readable
 os.seteuid(12345)
 sys.argv = [*before, path]
 sys.exit(boundary.run())
@@ -106,8 +104,8 @@ sys.exit(boundary.run())
 
 @needs_root
 @pytest.mark.parametrize("command", ["verify", "replay"])
-def test_a_file_in_a_closed_folder_is_not_said_to_be_missing(command: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:  # those of pytest are closed
+def test_a_file_in_an_unreadable_folder_is_not_called_missing(command: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # other accounts cannot enter the folders of pytest
         Path(folder).chmod(0o755)
         closed = Path(folder) / "closed"
         closed.mkdir(mode=0o700)
@@ -118,27 +116,27 @@ def test_a_file_in_a_closed_folder_is_not_said_to_be_missing(command: str) -> No
 
 
 @pytest.mark.parametrize("command", ["matches", "identity", "history", "people", "purse", "host --bots 1 --ui line"])
-def test_a_home_that_is_a_file_is_refused_as_one(command: str, tmp_path: Path) -> None:
+def test_a_home_that_is_a_file_is_refused(command: str, tmp_path: Path) -> None:
     home = tmp_path / "m.p2pdice"
     shutil.copy(VECTOR, home)
     settings = {"P2PDICE_CONFIG": str(tmp_path / "config.toml")}
     for words in ([], ["--home", str(home)]):
-        done = run(*MODULE, *command.split(), *words, home=home, variables=settings)
+        done = run_here(*command.split(), *words, home=home, variables=settings)
         assert done.returncode == ExitCode.FAILURE
         assert done.stderr == f"Error: {home}: It is no folder; choose another place with --home DIR.\n"
     assert home.read_bytes() == VECTOR.read_bytes()
 
 
-def test_an_empty_home_is_an_error_and_makes_no_key_in_the_current_folder(tmp_path: Path) -> None:
+def test_an_empty_home_option_is_an_error_and_creates_no_key(tmp_path: Path) -> None:
     done = where(tmp_path, "identity", "--home", "", home=tmp_path / "home")
     assert done.returncode == ExitCode.USAGE
     assert "it is empty. Name a folder" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows gives arguments as text, not as bytes")
+@pytest.mark.skipif(sys.platform == "win32", reason="on Windows, arguments are text and not bytes")
 @pytest.mark.parametrize("command", [("identity", "show", "--name", "Zoë"), *thoroughly([("league", "--name", "Zoë")])])
-def test_a_name_that_the_encoding_of_the_terminal_cannot_hold_is_not_called_invisible(
+def test_a_name_outside_the_terminals_encoding_is_refused_with_the_right_reason(
     command: tuple[str, ...], p2pdice: Run
 ) -> None:
     done = p2pdice(*command, LC_ALL="POSIX", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
@@ -148,16 +146,8 @@ def test_a_name_that_the_encoding_of_the_terminal_cannot_hold_is_not_called_invi
     assert p2pdice("identity", "show", "--name", "Zoë", LC_ALL="C.UTF-8").returncode == ExitCode.DONE
 
 
-def test_an_option_without_a_name_is_quoted(here: Run) -> None:
+def test_a_rules_option_without_a_name_is_quoted(here: Run) -> None:
     assert "there is no option ''" in here("rules", "--set", "=").stderr.replace("\n", " ")
-
-
-def test_a_number_of_thousands_of_digits_is_refused_without_advice_for_programmers(here: Run, tmp_path: Path) -> None:
-    rules = tmp_path / "long.toml"
-    rules.write_text(f"dice = {'9' * 6000}\n")
-    said = " ".join(here("rules", str(rules)).stderr.split())
-    assert "too many digits" in said
-    assert "sys." not in said
 
 
 def test_the_doctor_listens_for_one_second(p2pdice: Run) -> None:
@@ -176,7 +166,7 @@ def test_a_demo_on_a_full_disk_says_that_the_disk_is_full(tmp_path: Path) -> Non
 
 
 @needs_mounts
-def test_a_player_is_told_that_the_disk_is_too_full_for_the_bots(tmp_path: Path) -> None:
+def test_a_host_is_told_that_the_disk_is_too_full_for_bots(tmp_path: Path) -> None:
     from tests.cli.screen import Terminal
 
     with small_disk(tmp_path / "disk", "2800k") as disk:
@@ -187,7 +177,9 @@ def test_a_player_is_told_that_the_disk_is_too_full_for_the_bots(tmp_path: Path)
 
 @needs_mounts
 @pytest.mark.parametrize("command", ["report last --out", "matches save last --out"])
-def test_a_file_that_does_not_fit_on_a_disk_is_named(command: str, demo: dict[str, Any], tmp_path: Path) -> None:
+def test_an_output_file_that_does_not_fit_on_the_disk_is_named(
+    command: str, demo: dict[str, Any], tmp_path: Path
+) -> None:
     home = tmp_path / "ada"
     shutil.copytree(Path(demo["folder"]) / "ada", home)
     with small_disk(tmp_path / "disk") as disk:
@@ -198,12 +190,12 @@ def test_a_file_that_does_not_fit_on_a_disk_is_named(command: str, demo: dict[st
     assert done.stderr.endswith(f"Error: {tmp_path / 'disk' / 'out'}: No space left on device.\n")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is POSIX only")
-def test_a_match_ends_in_silence_when_its_terminal_is_gone(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+def test_a_match_ends_silently_when_its_terminal_is_closed(tmp_path: Path) -> None:
     from tests.cli.screen import IN_FOREGROUND, Terminal
 
     class Deaf(Terminal):
-        """One whose program is not told that it was closed, as below nohup."""
+        """A terminal whose program ignores SIGHUP, as under nohup."""
 
         _begin = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {IN_FOREGROUND}"
 

@@ -1,4 +1,4 @@
-"""Odds on the command line agree with counting every roll, and raises with the rules."""
+"""``p2pdice odds``: the odds agree with a count of all rolls, and the raises with the rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from p2pdice.rulesets import PRESETS
 from tests.cli.conftest import Run
 
 
-def test_a_bid_is_weighed_with_every_raise(here: Run) -> None:
+def test_odds_of_a_bid_come_with_the_odds_of_every_raise(here: Run) -> None:
     data: dict[str, Any] = json.loads(here("odds", "2x3", "--dice", "4", "--hand", "3,6", "--json").stdout)
     assert list(data) == ["bid", "rules", "dice", "hand", "ones_wild", "true", "exact", "raises"]
     assert (data["bid"], data["rules"], data["dice"], data["hand"]) == ("2x3", "classic", 4, [3, 6])
@@ -32,7 +32,7 @@ def test_a_bid_is_weighed_with_every_raise(here: Run) -> None:
 
 @pytest.mark.parametrize("wild", ["ones", "never"])
 @pytest.mark.parametrize("bid", ["1x1", "2x5", "3x6"])
-def test_the_odds_are_those_of_counting_all_rolls(here: Run, wild: str, bid: str) -> None:
+def test_the_odds_equal_a_count_of_all_rolls(here: Run, wild: str, bid: str) -> None:
     data = json.loads(here("odds", bid, "--dice", "5", "--hand", "15", "--set", f"wild={wild}", "--json").stdout)
     quantity, face = int(bid[0]), int(bid[2])
     counts = [
@@ -53,12 +53,12 @@ def test_every_ruleset_has_its_own_raises(here: Run, preset: str) -> None:
     assert ("4x2" in bids) == (preset not in ("classic", "motes"))
 
 
-def test_where_the_opening_decides_about_ones_the_bid_is_the_opening(here: Run) -> None:
+def test_if_the_opening_decides_whether_ones_are_wild_the_given_bid_counts_as_the_opening(here: Run) -> None:
     wild = [json.loads(here("odds", bid, "--rules", "spot-on", "--json").stdout)["ones_wild"] for bid in ("1x1", "1x2")]
     assert wild == [False, True]
 
 
-def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(here: Run) -> None:
+def test_the_table_fits_the_terminal_and_omits_unlikely_raises(here: Run) -> None:
     text = here("odds", "3x5", "--dice", "60", "--hand", "1 3 3").stdout
     lines = text.splitlines()
     assert lines[0] == "Three fives: you hold 1 3 3, 57 dice hidden, ones are wild."
@@ -68,7 +68,7 @@ def test_the_table_fits_the_terminal_and_leaves_out_what_is_hardly_possible(here
     assert len(lines) < 50
 
 
-def test_a_bid_that_nothing_tops_says_so(here: Run) -> None:
+def test_a_bid_without_a_legal_raise_is_reported(here: Run) -> None:
     assert here("odds", "10x6", "--dice", "10").stdout.endswith("No raise is possible with the dice in play.\n")
 
 
@@ -79,7 +79,7 @@ def test_a_bid_that_nothing_tops_says_so(here: Run) -> None:
     st.integers(0, 60),
     st.sampled_from(sorted(PRESETS)),
 )
-def test_every_question_about_odds_is_answered(
+def test_odds_are_probabilities_for_every_bid(
     quantity: int, face: int, hand: list[int], hidden: int, preset: str
 ) -> None:
 
@@ -104,7 +104,7 @@ def test_every_question_about_odds_is_answered(
         (("3x5", "--rules", "nothing"), "there is no ruleset"),
     ],
 )
-def test_mistakes_are_told(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
+def test_mistakes_in_odds_commands_are_explained(here: Run, arguments: tuple[str, ...], complaint: str) -> None:
     done = here("odds", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert complaint in done.stderr

@@ -1,4 +1,4 @@
-"""``p2pdice people``, and what a table and ``verify`` say of keys and names that do not go together."""
+"""``p2pdice people``, and warnings of tables and ``verify`` about keys and names that do not match."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from protocol.storage.database import DamagedStoreError
 from protocol.storage.home import Home
 from protocol.storage.people import Mismatch
 from protocol.storage.store import Store
-from protocol.wire.genesis import Genesis
+from protocol.wire.genesis import Genesis, Join, Patience, make_join_record, match_id
 from tests.cli.conftest import Run
 from tests.cli.paper import on_paper
 from tests.cli.seat import seated
 from tests.network.company import CLASSIC, Company
 from tests.simulation.world import join_record
+from tests.tiers import thoroughly
 
 if sys.platform != "win32":
     from tests.cli.screen import Terminal
@@ -42,10 +43,7 @@ OWN, ADA, EVE = (Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 3
 
 
 def meet(home: Home, number: int, *others: tuple[Identity, str]) -> None:
-    """Store a formed match with others, as the store's owner has played it."""
-    from p2pdice.rulesets import PRESETS
-    from protocol.wire.genesis import Join, Patience, make_join_record, match_id
-
+    """Store a match that the owner of the home has played with others."""
     table = join_record(b"people", 0).join.table
     seeds = {identity.public: bytes([number, place]) * 16 for place, (identity, _) in enumerate([(OWN, ""), *others])}
     records = [
@@ -71,16 +69,16 @@ def meet(home: Home, number: int, *others: tuple[Identity, str]) -> None:
         store.add_seed(own, seeds[OWN.public])
         store.add_match(match_id(data), data, own, NOON + number, 7000)
         store.mark_formed(match_id(data))
-        store.mark_formed(match_id(data))
+        store.mark_formed(match_id(data))  # a second time, as after a restart: the meeting counts once
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """The home of the commands: its owner has met Ada twice, once as Addie, another Ada, and a bot."""
+    """The home of the commands. Its owner has met Ada twice, once as Addie; another Ada; and a bot."""
     made = Home(tmp_path / "home")
     meet(made, 1, (ADA, "Addie"))
     meet(made, 2, (ADA, "Ada"), (Identity.generate(), "Ben (bot)"))
-    meet(made, 3, (EVE, "\u0410da"))  # with a Cyrillic letter
+    meet(made, 3, (EVE, "\u0410da"))  # begins with a Cyrillic letter
     OWN.save(made.identity)
     return made
 
@@ -89,7 +87,7 @@ def listed(here: Run) -> dict[str, dict[str, object]]:
     return {each["fingerprint"]: each for each in json.loads(here("people", "--json").stdout)["people"]}
 
 
-def test_people_are_listed_with_names_and_matches_and_without_bots_or_oneself(here: Run, home: Home) -> None:
+def test_people_are_listed_without_bots_and_oneself(here: Run, home: Home) -> None:
     found = listed(here)
     assert set(found) == {ADA.fingerprint, EVE.fingerprint}
     ada = found[ADA.fingerprint]
@@ -97,16 +95,16 @@ def test_people_are_listed_with_names_and_matches_and_without_bots_or_oneself(he
     assert [(each["name"], each["matches"]) for each in ada["names"]] == [("Ada", 1), ("Addie", 1)]  # type: ignore[attr-defined]
     lines = here("people").stdout.splitlines()
     assert lines[1::2] == [f"    {fingerprint_words(each.fingerprint)}" for each in (EVE, ADA)]
-    assert lines[0].startswith(EVE.fingerprint), "the last met comes first"
+    assert lines[0].startswith(EVE.fingerprint), "the person met last comes first"
     assert lines[2].startswith(f"{ADA.fingerprint}  Ada, Addie  two matches, last on 2023-11-1")
 
 
-def test_nobody_is_known_in_a_new_home(here: Run, tmp_path: Path) -> None:
+def test_a_new_home_lists_no_people(here: Run, tmp_path: Path) -> None:
     assert here("people").stdout == "You have met nobody yet; bots are not listed.\n"
     assert not Home(tmp_path / "home").store.exists()
 
 
-def test_a_new_home_gets_a_store_for_somebody_who_is_trusted_and_for_nothing_else(here: Run, tmp_path: Path) -> None:
+def test_only_successful_trust_creates_a_store(here: Run, tmp_path: Path) -> None:
     for command in (("trust", "Ada"), ("untrust", "Ada"), ("untrust", ADA.fingerprint)):
         assert here("people", *command).returncode != ExitCode.DONE
         assert not (tmp_path / "home").exists()
@@ -117,7 +115,7 @@ def test_a_new_home_gets_a_store_for_somebody_who_is_trusted_and_for_nothing_els
 @pytest.mark.parametrize(
     "who", [ADA.fingerprint, ADA.fingerprint.lower(), ADA.fingerprint[:9], "addie", fingerprint_words(ADA.fingerprint)]
 )
-def test_a_person_is_trusted_by_name_fingerprint_its_beginning_or_words(here: Run, home: Home, who: str) -> None:
+def test_a_person_can_be_trusted_by_name_fingerprint_or_words(here: Run, home: Home, who: str) -> None:
     assert here("people", "trust", *who.split()).returncode == ExitCode.DONE
     assert [key for key, each in listed(here).items() if each["trusted"]] == [ADA.fingerprint]
     assert "TRUSTED" in here("people").stdout
@@ -125,7 +123,7 @@ def test_a_person_is_trusted_by_name_fingerprint_its_beginning_or_words(here: Ru
     assert not any(each["trusted"] for each in listed(here).values())
 
 
-def test_a_name_that_two_have_used_names_nobody(here: Run, home: Home) -> None:
+def test_a_name_used_by_two_people_is_ambiguous(here: Run, home: Home) -> None:
     done = here("people", "trust", "Ada")
     assert done.returncode == ExitCode.USAGE
     assert ADA.fingerprint in done.stderr
@@ -133,8 +131,8 @@ def test_a_name_that_two_have_used_names_nobody(here: Run, home: Home) -> None:
     assert here("people", "trust", "Zoe").returncode == ExitCode.USAGE
 
 
-def test_a_name_that_is_misspelled_is_not_taken_for_the_beginning_of_a_fingerprint(here: Run, home: Home) -> None:
-    """Nor is the name of somebody who is not here, to which somebody else has made a key that fits."""
+def test_a_short_word_is_never_taken_for_a_fingerprint(here: Run, home: Home) -> None:
+    """Otherwise an attacker could make a key whose fingerprint begins like the name."""
     for length in range(1, 9):
         done = here("people", "trust", ADA.fingerprint[:length])
         assert done.returncode == ExitCode.USAGE
@@ -159,17 +157,15 @@ FIRST_WORD = WORDS.split()[0]
         ("Bartholomewthegreats", "You have met nobody called Bartholomewthegreats."),
     ],
 )
-def test_what_is_too_long_for_a_name_is_told_what_is_wrong_with_it_as_a_fingerprint(
-    here: Run, home: Home, who: str, problem: str
-) -> None:
+def test_a_wrong_fingerprint_is_refused_with_the_reason(here: Run, home: Home, who: str, problem: str) -> None:
     done = here("people", "trust", who)
     assert done.returncode == ExitCode.USAGE
     assert f"Error: {problem}" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("length", [9, 14, 19])
-def test_a_name_that_looks_like_a_fingerprint_hides_nobody_who_has_it(here: Run, home: Home, length: int) -> None:
-    """Of its four groups or less: a nickname has at most 20 characters."""
+def test_a_name_that_looks_like_a_fingerprint_is_ambiguous(here: Run, home: Home, length: int) -> None:
+    """A nickname has at most 20 characters, so it can look like up to four groups of a fingerprint."""
     meet(home, 4, (EVE, ADA.fingerprint[:length]))
     done = here("people", "trust", ADA.fingerprint[:length])
     assert done.returncode == ExitCode.USAGE
@@ -178,7 +174,7 @@ def test_a_name_that_looks_like_a_fingerprint_hides_nobody_who_has_it(here: Run,
 
 
 def test_a_person_is_trusted_by_the_name_that_was_typed(here: Run, home: Home) -> None:
-    """The last used is another one, and a choice of theirs."""
+    """The person chose the name that they used last, and it is another one."""
     said = here("people", "trust", "addie").stdout
     assert "You trust Addie's key." in said
     assert ADA.fingerprint in said
@@ -187,19 +183,19 @@ def test_a_person_is_trusted_by_the_name_that_was_typed(here: Run, home: Home) -
 
 
 @pytest.mark.parametrize("who", ["", " "])
-def test_nobody_has_an_empty_name(here: Run, home: Home, who: str) -> None:
+def test_an_empty_name_is_refused(here: Run, home: Home, who: str) -> None:
     done = here("people", "trust", who)
     assert done.returncode == ExitCode.USAGE
     assert "it is empty" in done.stderr
 
 
-def test_somebody_can_be_trusted_before_they_are_met(here: Run, home: Home) -> None:
+def test_a_person_can_be_trusted_before_a_meeting(here: Run, home: Home) -> None:
     key = fingerprint(bytes(range(32)))
     here("people", "trust", key)
     assert listed(here)[key]["trusted"] is True
 
 
-def test_whom_one_met_in_a_forgotten_match_is_forgotten_unless_trusted(here: Run, home: Home) -> None:
+def test_forgetting_a_match_forgets_its_players_unless_trusted(here: Run, home: Home) -> None:
     here("people", "trust", "addie")
     for match in json.loads(here("matches", "--json").stdout)["matches"]:
         here("matches", "forget", match["match"], "--yes")
@@ -207,12 +203,12 @@ def test_whom_one_met_in_a_forgotten_match_is_forgotten_unless_trusted(here: Run
 
 
 @pytest.mark.parametrize("between", ["", " ", ":", "-"])
-def test_a_fingerprint_can_be_typed_with_any_sign_between_its_groups(here: Run, home: Home, between: str) -> None:
+def test_the_groups_of_a_fingerprint_may_have_any_separator(here: Run, home: Home, between: str) -> None:
     here("people", "trust", ADA.fingerprint.replace("-", between))
     assert listed(here)[ADA.fingerprint]["trusted"] is True
 
 
-def test_ones_own_key_is_not_one_to_trust(here: Run, home: Home) -> None:
+def test_ones_own_key_cannot_be_trusted(here: Run, home: Home) -> None:
     own = json.loads(here("identity", "--json").stdout)["fingerprint"]
     done = here("people", "trust", own)
     assert done.returncode == ExitCode.USAGE
@@ -220,7 +216,7 @@ def test_ones_own_key_is_not_one_to_trust(here: Run, home: Home) -> None:
     assert own not in listed(here)
 
 
-def test_few_namesakes_are_told_the_trusted_ones_first_and_then_the_last_met(home: Home) -> None:
+def test_at_most_three_namesakes_are_named_trusted_ones_first(home: Home) -> None:
     others = [Identity(Ed25519PrivateKey.from_private_bytes(bytes([each]) * 32)) for each in range(10, 15)]
     for number, each in enumerate(others[1:], 4):
         meet(home, number, (each, "Zoe"))
@@ -230,8 +226,8 @@ def test_few_namesakes_are_told_the_trusted_ones_first_and_then_the_last_met(hom
     assert [each.fingerprint for each in told] == [others[place].fingerprint for place in (0, 4, 3)]
 
 
-def test_a_trusted_name_is_protected_also_from_those_who_have_used_it_before(home: Home) -> None:
-    """Whoever had once sat down under it was not told of any more."""
+def test_a_trusted_name_is_protected_even_from_earlier_users(home: Home) -> None:
+    """Regression test: there was no warning if the other player had used that name before."""
     meet(home, 4, (ADA, "Zoe"))
     meet(home, 5, (EVE, "Zoe"))
     with closing(Store(home.store)) as store:
@@ -244,21 +240,21 @@ def test_a_trusted_name_is_protected_also_from_those_who_have_used_it_before(hom
         assert store.people.mismatch(EVE.fingerprint, "Zoe") == Mismatch()
 
 
-@pytest.mark.parametrize("name", ["аԁа", "ᴀᴅᴀ", "ꓮꓓꓮ", "Adɑ", "ᎪᎠᎪ", "Ađa"])
-def test_a_name_wholly_in_other_letters_is_a_namesake(home: Home, name: str) -> None:
+@pytest.mark.parametrize(
+    ("trusted", "name", "is_namesake"),
+    [
+        *(("Ada", name, True) for name in ("аԁа", "ᴀᴅᴀ", "ꓮꓓꓮ", "Adɑ", "ᎪᎠᎪ", "Ađa")),
+        ("🎲", "🦊", False),
+        ("🎲", "🎲", True),
+    ],
+)
+def test_names_that_look_alike_are_namesakes(home: Home, trusted: str, name: str, is_namesake: bool) -> None:
     with closing(Store(home.store)) as store:
-        store.people.trust(ADA.fingerprint, "Ada", NOON)
-        assert store.people.mismatch(EVE.fingerprint, name).namesakes
+        store.people.trust(ADA.fingerprint, trusted, NOON)
+        assert bool(store.people.mismatch(EVE.fingerprint, name).namesakes) is is_namesake
 
 
-def test_names_of_signs_alone_are_told_apart(home: Home) -> None:
-    with closing(Store(home.store)) as store:
-        store.people.trust(ADA.fingerprint, "🎲", NOON)
-        assert not store.people.mismatch(EVE.fingerprint, "🦊").namesakes
-        assert store.people.mismatch(EVE.fingerprint, "🎲").namesakes
-
-
-def test_there_are_no_namesakes_from_the_judged_match_alone_and_none_of_bots(home: Home) -> None:
+def test_neither_bots_nor_players_of_the_judged_match_count_as_namesakes(home: Home) -> None:
     meet(home, 4, (ADA, "Zoe"))
     with closing(Store(home.store)) as store:
         newest = store.matches()[0].match
@@ -273,15 +269,15 @@ def other(number: int) -> Identity:
 
 
 @pytest.mark.parametrize("name", ["Ada", "\u0410da", "ADA", "ada"])
-def test_a_name_that_looks_like_one_that_was_met_has_namesakes(home: Home, name: str) -> None:
-    """People read names hastily, and a Cyrillic letter can be taken for a Latin one."""
+def test_a_name_like_that_of_a_known_person_has_namesakes(home: Home, name: str) -> None:
+    """A reader may take a Cyrillic letter for a Latin one."""
     with closing(Store(home.store)) as store:
         told = store.people.mismatch(other(10).fingerprint, name).namesakes
     assert {each.fingerprint for each in told} == {ADA.fingerprint, EVE.fingerprint}
 
 
-def test_names_stand_in_the_order_in_which_they_were_last_used(home: Home) -> None:
-    """The first one is shown: it is that by which people know somebody now."""
+def test_names_are_ordered_by_last_use(home: Home) -> None:
+    """The first name is shown, because it is the current one."""
     meet(home, 4, (ADA, "Addie"))
     meet(home, 5, (ADA, "Zoe"))
     with closing(Store(home.store)) as store:
@@ -295,8 +291,8 @@ def test_names_stand_in_the_order_in_which_they_were_last_used(home: Home) -> No
     assert (person.name, person.met) == ("Zoe", NOON + 5)
 
 
-def test_namesakes_stand_in_the_order_in_which_they_were_last_met(home: Home) -> None:
-    """Somebody met long ago and again yesterday comes before somebody met last week."""
+def test_namesakes_are_ordered_by_last_meeting(home: Home) -> None:
+    """A person who was met long ago and again yesterday comes before one who was met last week."""
     for number, each in enumerate((10, 11, 12, 13, 10), 4):
         meet(home, number, (other(each), "Zoe"))
     with closing(Store(home.store)) as store:
@@ -304,8 +300,8 @@ def test_namesakes_stand_in_the_order_in_which_they_were_last_met(home: Home) ->
     assert [each.fingerprint for each in told] == [other(number).fingerprint for number in (10, 13, 12)]
 
 
-def test_what_is_told_of_namesakes_leaves_out_the_judged_match(home: Home) -> None:
-    """Else a match would count as one in which one had met its players before."""
+def test_the_figures_of_namesakes_exclude_the_judged_match(home: Home) -> None:
+    """Otherwise the match itself would count as an earlier meeting."""
     meet(home, 4, (ADA, "Zoe"))
     meet(home, 5, (ADA, "Anna"), (EVE, "Zoe"))
     with closing(Store(home.store)) as store:
@@ -314,8 +310,8 @@ def test_what_is_told_of_namesakes_leaves_out_the_judged_match(home: Home) -> No
     assert (ada.fingerprint, ada.name, ada.matches, ada.met) == (ADA.fingerprint, "Zoe", 3, NOON + 4)
 
 
-def test_who_is_trusted_without_a_name_is_shown_with_the_last_they_used(home: Home) -> None:
-    """An empty name would tell nobody who that is."""
+def test_a_person_trusted_without_a_name_has_the_last_used_name(home: Home) -> None:
+    """An empty name would identify nobody."""
     with closing(Store(home.store)) as store:
         for each in (ADA, other(10)):
             store.people.trust(each.fingerprint, "", NOON)
@@ -331,10 +327,8 @@ def test_who_is_trusted_without_a_name_is_shown_with_the_last_they_used(home: Ho
     [str.lower, lambda key: key.replace("-", ""), lambda key: key[:-1]],
     ids=["small letters", "no hyphens", "cut"],
 )
-def test_a_stored_fingerprint_in_another_form_than_the_printed_one_is_damage(
-    home: Home, table: str, change: Callable[[str], str]
-) -> None:
-    """One key in two forms would be two people, and a trusted one among them would not be known at a table."""
+def test_a_stored_fingerprint_in_another_form_is_damage(home: Home, table: str, change: Callable[[str], str]) -> None:
+    """Otherwise a key in two forms would be two people, and a table would not recognise a trusted key."""
     with closing(Store(home.store)) as store:
         store.people.trust(EVE.fingerprint, "Ada", NOON)
         with store.database.transaction() as database:
@@ -346,7 +340,7 @@ def test_a_stored_fingerprint_in_another_form_than_the_printed_one_is_damage(
             store.people.mismatch(other(10).fingerprint, "Ada")
 
 
-def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict[str, object], tmp_path: Path) -> None:
+def test_verify_reports_changed_names_and_namesakes(here: Run, demo: dict[str, object], tmp_path: Path) -> None:
     transcript = str(demo["transcripts"][0])  # type: ignore[index]
     verdict = json.loads(here("verify", "--json", transcript).stdout)
     assert verdict["people"] == []
@@ -366,7 +360,7 @@ def test_verify_says_what_does_not_fit_and_whom_one_trusts(here: Run, demo: dict
     assert people[third]["namesakes"] == [{"name": name, "fingerprint": EVE.fingerprint}]
 
 
-def test_namesakes_whom_one_trusts_are_told_from_those_whom_one_has_only_met() -> None:
+def test_trusted_namesakes_are_told_apart_from_others() -> None:
     new, ada, eve = (PlayerInfo("Ada", key) for key in ("NEW", "TRUSTED", "MET"))
     told = "Ada (NEW) is not the Ada you trust (TRUSTED), nor the Ada you have met (MET): compare keys."
     assert unfamiliar(new, (), (ada, eve), ("TRUSTED",), is_over=True) == told
@@ -374,8 +368,8 @@ def test_namesakes_whom_one_trusts_are_told_from_those_whom_one_has_only_met() -
     assert unfamiliar(new, (), (eve,)).endswith("Not the Ada you have met: compare keys before you play.")
 
 
-async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company, tmp_path: Path) -> None:
-    """The home is in use then, so 'people trust' in another terminal could not do it."""
+async def test_a_player_can_be_trusted_at_the_table(people: Company, tmp_path: Path) -> None:
+    """The home is in use, so ``people trust`` in another terminal would be refused."""
     (ada, ben), _ = await people.table(3, ["Ada", "Ben"])
     await ada.until(LobbyChanged, lambda event: len(event.players) == 2)
     table, paper = on_paper(ada.node, home=ada.node.home.path)
@@ -391,8 +385,8 @@ async def test_a_player_is_trusted_at_the_table_and_from_then_on(people: Company
         assert store.people.person(key).trusted_as == "Ben"
 
 
-async def test_no_bot_is_trusted_at_the_table(people: Company) -> None:
-    """Its key is for one evening. A person with the same name is meant instead."""
+async def test_no_bot_can_be_trusted_at_the_table(people: Company) -> None:
+    """A bot's key lasts for one evening. If a person has the same name, that person is trusted instead."""
     (ada, bot, _), _ = await people.table(5, ["Ada", "Ben", "Cleo (odds bot)"])
     bots = frozenset({bot.node.identity.fingerprint})
     table, paper = on_paper(ada.node, home=ada.node.home.path, bots=bots)
@@ -422,7 +416,7 @@ async def test_a_lobby_with_motes_shows_ones_own_pledge_and_coins(people: Compan
     assert "pledged to Cursed, 1,000 coins" in picture(table.board, Scene(), 80, 24, Theme()).text()
 
 
-async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company, tmp_path: Path) -> None:
+async def test_a_table_warns_if_key_and_name_do_not_match(people: Company, tmp_path: Path) -> None:
     bens_key = Identity.load_or_create(tmp_path / "ben")[0].fingerprint
     with closing(Store(Home(tmp_path / "ada").store)) as store:
         store.people.trust(bens_key, "Bob", NOON)
@@ -443,8 +437,8 @@ async def test_a_table_says_when_key_and_name_do_not_go_together(people: Company
     assert ben.told(Unfamiliar) == []
 
 
-@pytest.mark.parametrize("wait", ["--wait", "--no-wait"])
-def test_a_script_does_not_sit_down_beside_a_false_name_and_is_told_what_to_do(tmp_path: Path, wait: str) -> None:
+@pytest.mark.parametrize("wait", ["--wait", *thoroughly(["--no-wait"])])
+def test_without_a_terminal_join_refuses_a_false_namesake(tmp_path: Path, wait: str) -> None:
     with seated(tmp_path / "Ada", "host", "Falsehood", "--name", "Ada") as host:
         line = host.until("/").split()[-1]
         key = line.rpartition("/")[2]
@@ -457,8 +451,8 @@ def test_a_script_does_not_sit_down_beside_a_false_name_and_is_told_what_to_do(t
         assert "Ben sits down" not in host.shown()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="it needs a pseudo-terminal")
-def test_a_person_is_asked_before_they_sit_down_beside_a_false_name(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+def test_at_a_terminal_join_asks_about_a_false_namesake(tmp_path: Path) -> None:
     with seated(tmp_path / "Ada", "host", "Falsehood", "--name", "Ada") as host:
         line = host.until("/").split()[-1]
         trust_another("Ada", tmp_path / "Ben")
@@ -475,15 +469,13 @@ def test_a_person_is_asked_before_they_sit_down_beside_a_false_name(tmp_path: Pa
 
 
 def trust_another(name: str, home: Path) -> None:
-    """Let the owner of a home trust Eve's key under a name."""
+    """Let the owner of a home trust Eve's key under this name."""
     home.mkdir(mode=0o700)
     with closing(Store(Home(home).store)) as store:
         store.people.trust(EVE.fingerprint, name, NOON)
 
 
-async def test_who_is_asked_about_is_told_from_a_player_of_the_same_name_and_the_word_finds_them(
-    people: Company, tmp_path: Path
-) -> None:
+async def test_a_newcomer_is_told_apart_from_a_seated_namesake(people: Company, tmp_path: Path) -> None:
     ada = await people.sit("Ada")
     await ada.node.host(TableSettings("Friday", CLASSIC, 4, asks="always"))
     table, paper = on_paper(ada.node, home=ada.node.home.path)
@@ -503,9 +495,7 @@ async def test_who_is_asked_about_is_told_from_a_player_of_the_same_name_and_the
         await ada.until(LobbyChanged, lambda event: any(each.name == "Ben" for each in event.joined))
 
 
-async def test_a_node_says_how_well_it_knows_the_others_and_again_when_it_trusts_one(
-    people: Company, tmp_path: Path
-) -> None:
+async def test_a_node_reports_how_well_it_knows_players(people: Company, tmp_path: Path) -> None:
     _, ben, cleo = (Identity.load_or_create(tmp_path / name)[0] for name in ("ada", "ben", "cleo"))
     meet(Home(tmp_path / "ada"), 1, (ben, "Ben"))
     meet(Home(tmp_path / "ada"), 2, (ben, "Benny"))

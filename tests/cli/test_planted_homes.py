@@ -1,7 +1,6 @@
-"""A home that was once open to others holds what they have put there: it is named and refused, and nothing is claimed.
+"""Files that others planted in a home while it was open to them are named and refused.
 
-Whatever is planted leads elsewhere, to a file of the owner's or to one of another account. After any command these
-files are as they were.
+A planted file leads to another file, of the owner or of another account. No command may change that file.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tests.cli.conftest import Run
 from tests.disks import STRANGER, needs_root
 from tests.programs import ROOT
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody make links by default")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="on Windows, creating links needs a special right")
 
 STORE_FILES = ("store.sqlite3", "-wal", "-shm", "-journal", "-newest", "-lock", "-lock-journal")
 FILES = (*(name if "." in name else f"store.sqlite3{name}" for name in STORE_FILES), "p2pdice.log")
@@ -31,7 +30,7 @@ PRECIOUS = b"a file of the owner's, in which p2pdice has no business"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A home in a folder that everybody could write to."""
+    """A home that every account can write to."""
     made = Home(tmp_path / "home")
     Identity.load_or_create(made.path)
     made.path.chmod(0o777)
@@ -73,7 +72,7 @@ REASONS = {
 def test_a_planted_file_is_refused_by_its_name(here: Run, home: Home, precious: Path, kind: str, name: str) -> None:
     planted = home.path / name
     plant(kind, planted, precious)
-    for again in (False, True):  # the folder is closed by the first command
+    for again in (False, True):  # the first command closes the folder
         done = here("purse", "--json") if again else here("identity", "new", "--yes")
         assert done.returncode == ExitCode.FAILURE
         assert f"{planted}: {REASONS[kind]}" in done.stderr
@@ -96,7 +95,7 @@ def test_a_planted_folder_is_refused_by_its_name(here: Run, home: Home, tmp_path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_planted_transcript_is_not_listed_and_refused_by_its_name(
+def test_a_planted_transcript_is_not_listed_and_is_refused_by_its_name(
     here: Run, home: Home, tmp_path: Path, kind: str
 ) -> None:
     home.path.chmod(0o700)
@@ -114,7 +113,7 @@ def _copied(path: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o775, 0o707, 0o777])
-def test_a_home_that_others_can_write_to_and_that_cannot_be_closed_is_refused(here: Run, home: Home, mode: int) -> None:
+def test_a_home_that_is_writable_by_others_and_cannot_be_closed_is_refused(here: Run, home: Home, mode: int) -> None:
     home.path.chmod(mode)
     (home.path / "notes.txt").touch()
     done = here("matches")
@@ -138,6 +137,6 @@ def test_a_home_of_another_account_is_refused(here: Run, home: Home) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o750, 0o770, 0o705, 0o777])
-def test_what_was_checked_is_claimed(here: Run, home: Home, mode: int) -> None:
+def test_a_checked_home_is_closed_to_others(here: Run, home: Home, mode: int) -> None:
     home.path.chmod(mode)
     assert here("matches").stderr == f"{home.path} was open to other accounts of this machine; it is yours alone now.\n"

@@ -1,4 +1,4 @@
-"""A person plays a whole match of motes in the line mode, by nothing but what its sentences say."""
+"""In line mode, a whole match of motes can be played by typing only what the sentences offer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.test_play import transcript
 
 
 def answer(question: str) -> str:
-    """Return the boldest thing that a question offers: the first that is named in it, else what a bidder says."""
+    """Return an answer to a question: a call or a bid if it asks for one, otherwise the first move that it offers."""
     if "stake" in question:
         return "stake 100"
     if "make the first bid" in question:
@@ -29,7 +29,7 @@ def answer(question: str) -> str:
     return offered[1]
 
 
-def test_every_question_of_a_match_can_be_answered_from_its_sentence(here: Run, tmp_path: Path) -> None:
+def test_every_question_of_a_match_offers_an_answer_that_is_accepted(here: Run, tmp_path: Path) -> None:
     typed: list[str] = []
 
     def answered(question: str) -> str:

@@ -1,4 +1,4 @@
-"""One way to name a bot, whose own modules never take the place of others, nor others theirs without a word."""
+"""Names of bots. A bot's modules replace no other modules, and a name clash is reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAYER += "    def choose(self, view): return view.legal[0]\n"
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in an empty folder, and forget its modules afterwards."""
+    """Work in an empty folder, and unload its modules afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "modules", {**sys.modules})
@@ -31,7 +31,7 @@ def write(**files: str) -> None:
 
 @pytest.mark.parametrize("hidden", ["cli", "protocol", "p2pdice", "numpy", "pytest"])
 @pytest.mark.parametrize("statement", ["import {}", "from {} import x", "if 1:\n    import {}.x as y"])
-def test_a_module_that_another_one_hides_is_named(hidden: str, statement: str) -> None:
+def test_a_module_hidden_by_another_of_the_same_name_is_reported(hidden: str, statement: str) -> None:
     write(odd_bots="import odd_deeper\n" + PLAYER, odd_deeper=statement.format(hidden), **{hidden: "x = 1"})
     with pytest.raises(
         EntrantError,
@@ -40,7 +40,7 @@ def test_a_module_that_another_one_hides_is_named(hidden: str, statement: str) -
         make_player("odd_bots:Mine", Random(1))
 
 
-def test_a_class_in_a_hidden_module_is_named() -> None:
+def test_a_class_in_a_hidden_module_is_reported() -> None:
     write(protocol=PLAYER)
     with pytest.raises(EntrantError, match=r"protocol\.py has the name of a module of p2pdice"):
         make_player("protocol:Mine", Random(1))
@@ -51,14 +51,14 @@ def test_a_module_that_the_bot_does_not_import_may_have_any_name() -> None:
     assert make_player("odd_free:Mine", Random(1))
 
 
-def test_the_modules_of_a_class_are_read_once_and_not_for_each_player() -> None:
+def test_the_modules_of_a_class_are_read_only_once() -> None:
     write(odd_again=PLAYER, numpy="")
     assert make_player("odd_again:Mine", Random(1))
-    write(odd_again="import numpy\n" + PLAYER)  # would be refused if it were read again
+    write(odd_again="import numpy\n" + PLAYER)  # if it were read again, it would be refused
     assert make_player("odd_again:Mine", Random(1))
 
 
-def test_own_modules_are_found_through_each_other_and_not_run() -> None:
+def test_own_modules_are_found_through_imports_without_running_them() -> None:
     write(
         odd_main="import odd_pack.inner\nraise SystemExit",
         __init___in_odd_pack="",
@@ -73,7 +73,7 @@ def test_own_modules_are_found_through_each_other_and_not_run() -> None:
 
 
 @pytest.mark.parametrize("bot", ["odd_vers:Mine", "python3 odd_vers.py", "./odd_vers.py --fast"])
-def test_a_version_changes_with_the_code_and_nothing_else(bot: str) -> None:
+def test_a_bots_version_changes_only_with_its_code(bot: str) -> None:
     write(odd_vers="import odd_more\n" + PLAYER, odd_more="x = 1", odd_other="")
     Path("odd_vers.py").chmod(0o755)
     before = version_of(bot)
@@ -82,11 +82,11 @@ def test_a_version_changes_with_the_code_and_nothing_else(bot: str) -> None:
     write(odd_vers="import odd_more\n" + PLAYER + "# changed\n")
     after = version_of(bot)
     assert after != before
-    if not bot.startswith("./"):  # a file that is a program itself may be of any language
+    if not bot.startswith("./"):  # such a file may be in any language, so its imports are not read
         write(odd_more="x = 2")
         assert version_of(bot) != after
 
 
-def test_house_bots_have_the_version_of_the_program_and_what_is_not_there_has_one_too() -> None:
+def test_house_bots_have_no_version_of_their_own_and_even_missing_bots_have_one() -> None:
     assert version_of("odds") == ""
     assert len({version_of(bot) for bot in ("gone:Mine", "./gone", "python3 gone.py", "'", "cli.bots.bot:Bot")}) == 5

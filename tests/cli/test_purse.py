@@ -1,4 +1,4 @@
-"""``p2pdice purse``: what it shows, what it gives up, and what it says that coins are worth."""
+"""``p2pdice purse``: what it shows, how stakes are given up, and what the help says about the worth of coins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(here: Run) -> dict[str, Any]:
     return found
 
 
-def test_a_newcomer_is_told_what_the_first_match_brings(here: Run) -> None:
+def test_a_player_without_a_purse_is_told_how_to_get_one(here: Run) -> None:
     assert here("purse").stdout == (
         "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes.\n"
     )
@@ -50,7 +50,7 @@ def test_a_newcomer_is_told_what_the_first_match_brings(here: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["void abab", "forfeit", "forget Ann"])
-def test_where_there_is_no_purse_nothing_can_be_given_up_and_nothing_is_made(
+def test_without_a_purse_nothing_can_be_given_up_and_no_store_is_created(
     here: Run, tmp_path: Path, command: str
 ) -> None:
     done = here("purse", *command.split())
@@ -59,7 +59,7 @@ def test_where_there_is_no_purse_nothing_can_be_given_up_and_nothing_is_made(
     assert not Home(tmp_path / "home").store.exists()
 
 
-def test_it_shows_what_there_is_and_where_it_came_from(here: Run, home: Home) -> None:
+def test_the_purse_shows_its_balance_and_history(here: Run, home: Home) -> None:
     told = here("purse").stdout
     assert told.startswith("710 coins; no run tickets.\nBusy with ")
     assert ": 70 coins staked." in told
@@ -73,7 +73,7 @@ def test_it_shows_what_there_is_and_where_it_came_from(here: Run, home: Home) ->
     assert "only among people who know each other's keys" in " ".join(told.split())
 
 
-def test_as_data(here: Run, home: Home) -> None:
+def test_the_purse_prints_json(here: Run, home: Home) -> None:
     found = read(here)
     assert len(found["head"]) == 64
     assert "purse" not in found
@@ -83,14 +83,14 @@ def test_as_data(here: Run, home: Home) -> None:
     assert [(each["bet"], each["change"]) for each in found["records"]] == [(10, 10), (300, -300)]
 
 
-def test_a_store_that_has_lost_its_last_messages_is_named_beside_its_purse(
+def test_the_purse_warns_of_a_store_without_its_last_messages(
     here: Run, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Store, "_find_loss", lambda _: Loss(bytes(32), is_here=False))
     assert "missing" in here("purse").stderr
 
 
-def test_what_is_staked_can_be_given_up(here: Run, home: Home) -> None:
+def test_a_frozen_stake_can_be_given_up(here: Run, home: Home) -> None:
     asked = here("purse", "forfeit")
     assert asked.returncode == ExitCode.USAGE
     assert read(here)["balance"] == 710
@@ -100,21 +100,21 @@ def test_what_is_staked_can_be_given_up(here: Run, home: Home) -> None:
     assert "You have nothing staked" in here("purse", "forfeit", "--yes").stderr
 
 
-def test_what_was_given_up_as_data(here: Run, home: Home) -> None:
+def test_giving_up_a_stake_prints_json(here: Run, home: Home) -> None:
     done = json.loads(here("purse", "forfeit", "--yes", "--json").stdout)
     assert (done["bet"], done["tickets"], done["balance"]) == (70, 0, 640)
 
 
-def test_somebodys_purse_can_be_forgotten(here: Run, home: Home) -> None:
+def test_another_players_purse_can_be_forgotten(here: Run, home: Home) -> None:
     with closing(Store(home.store)) as store:
         (ann,) = set(store.purses.everybody()) - set(store.purses.owners())
     assert "is forgotten" in here("purse", "forget", fingerprint(ann), "--yes").stdout
     with closing(Store(home.store)) as store:
         assert store.purses.met(ann) == ()
-    assert "have not played for stakes" in here("purse", "forget", fingerprint(ann)).stderr  # before any question
+    assert "have not played for stakes" in here("purse", "forget", fingerprint(ann)).stderr  # without a question
 
 
-def test_a_damaged_purse_is_called_that(here: Run, home: Home) -> None:
+def test_a_damaged_purse_is_reported(here: Run, home: Home) -> None:
     with closing(sqlite3.connect(home.store)) as database:
         database.execute("UPDATE purses SET ledger = x'00'")
         database.commit()
@@ -135,8 +135,8 @@ def test_the_help_says_what_coins_are_worth(here: Run) -> None:
 
 @pytest.fixture
 def left(tmp_path: Path, here: Run) -> str:
-    """Ada has staked 70 coins against a house bot of hers, and has left before the end. The id of the match."""
-    table = ("host", "Cellar", "--bots", "1", "--stakes", "--set", "dice=2", "--name", "Ada")
+    """The id of a match that Ada left before its end, with 70 coins staked against her own house bot."""
+    table = ("host", "Cellar", "--bots", "1", "--stakes", "--name", "Ada")
     with seated(tmp_path / "home", *table) as ada:
         ada.until("on your own victory")
         ada.type("stake 70")
@@ -146,7 +146,7 @@ def left(tmp_path: Path, here: Run) -> str:
     return str(read(here)["busy"]["match"])
 
 
-def test_a_stake_that_is_still_sealed_is_shown(here: Run, tmp_path: Path) -> None:
+def test_a_sealed_stake_is_shown(here: Run, tmp_path: Path) -> None:
     host = ("host", "Attic", "--stakes", "--name", "Ada")
     with seated(tmp_path / "home", *host) as ada:
         ada.until("p2pdice join ")
@@ -167,8 +167,9 @@ def test_a_stake_that_is_still_sealed_is_shown(here: Run, tmp_path: Path) -> Non
             assert (busy["bet"], busy["sealed"]) == (70, True)
 
 
-def test_a_match_against_ones_own_bots_is_void_at_once(here: Run, left: str) -> None:
-    """Nobody else could send the line of a bot."""
+def test_a_match_against_ones_own_bots_can_be_voided_alone(here: Run, left: str) -> None:
+    """The host signs for their bots, which cannot send a line."""
+    assert "  classic with stakes: " in here("matches").stdout, "the rules have the name of their preset"
     assert read(here)["busy"]["sealed"] is False
     done = json.loads(here("purse", "void", left, "--yes", "--json").stdout)
     assert (done["missing"], done["void"], len(done["bot_lines"])) == ([], True, 1)
@@ -176,20 +177,8 @@ def test_a_match_against_ones_own_bots_is_void_at_once(here: Run, left: str) -> 
     assert read(here)["busy"] is None
 
 
-def test_who_returns_after_giving_up_a_stake_is_told_that_nothing_can_be_won(
-    here: Run, left: str, tmp_path: Path
-) -> None:
+def test_resuming_after_giving_up_the_stake_says_that_nothing_can_be_won(here: Run, left: str, tmp_path: Path) -> None:
     assert "nothing into your purse" not in here("purse").stdout
     assert here("purse", "forfeit", "--yes").returncode == ExitCode.DONE
     with seated(tmp_path / "home", "resume") as ada:
         ada.until("its end brings nothing into your purse, even if you win")
-
-
-def test_a_preset_with_stakes_is_listed_by_its_name(here: Run, tmp_path: Path) -> None:
-    with seated(tmp_path / "home", "host", "--bots", "1", "--stakes", "--name", "Ada") as ada:
-        ada.until("on your own victory")
-        ada.type("quit")
-        ada.finish()
-    shown = here("matches").stdout
-    assert "  classic with stakes: " in shown
-    assert "house rules" not in shown

@@ -1,4 +1,4 @@
-"""A rating list counts each deal of its files once, whoever wrote them, and refuses what is no game."""
+"""A rating list counts each deal in its files once, and refuses lines that are not games."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADING = {"type": "arena", "version": 1, "p2pdice": "1", "folder": "/bots"}
 
 
 def deal(number: int, seats: Sequence[str], winners: Sequence[int], seed: str = "", **change: Any) -> list[Any]:
-    """Return the games of a deal, in which the winner of each rotation is named by its place in ``seats``."""
+    """Return the games of a deal. ``winners`` are indices into ``seats``, one for each rotation."""
     games = []
     for rotation, winner in enumerate(winners):
         bots = [*seats[rotation:], *seats[:rotation]]
@@ -44,7 +44,7 @@ def file(path: Path, *lines: Any, end: str = "\n") -> Path:
 
 
 def deals(bots: Sequence[str], count: int, *, seed: int = 1, **change: Any) -> list[Any]:
-    """Return games in which the first bot wins two of three."""
+    """Return games; the first bot wins about two thirds of them."""
     rng = Random(seed)
     return [
         game
@@ -67,7 +67,7 @@ def listed(*paths: Path, rules: Sequence[str] = (), sizes: Sequence[int] = ()) -
 
 
 def key(ratings: list[ListedRating]) -> set[str]:
-    """Return what follows the names in a rating list."""
+    """Return the lines below a rating list that explain its names."""
     texts = [each.bot.text for each in ratings]
     return set(name_key(texts, unique_names(texts), [each.bot.origin for each in ratings]))
 
@@ -75,7 +75,7 @@ def key(ratings: list[ListedRating]) -> set[str]:
 class TestRatings:
     """Bots of different files are compared."""
 
-    def test_those_who_never_met_are_compared_by_those_whom_both_met(self, tmp_path: Path) -> None:
+    def test_bots_that_never_met_are_compared_through_common_opponents(self, tmp_path: Path) -> None:
         first = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 60))
         second = file(tmp_path / "2", HEADING, *deals(["b:B", "c:C"], 60, seed=2))
         _, ratings = listed(first, second)
@@ -87,7 +87,7 @@ class TestRatings:
         points = [(each.rating.points, each.rating.fair_points) for each in ratings]
         assert tuple(map(sum, zip(*points, strict=True))) == (240 * POINTS, 240 * POINTS)
 
-    def test_neither_the_order_of_files_nor_that_of_games_matters(self, tmp_path: Path) -> None:
+    def test_the_order_of_files_and_games_does_not_matter(self, tmp_path: Path) -> None:
         games = deals(["a:A", "b:B", "c:C"], 20)
         paths = [
             file(tmp_path / "1", HEADING, *games),
@@ -98,14 +98,14 @@ class TestRatings:
         file(paths[0], HEADING, *games)
         assert listed(*reversed(paths))[1] == before
 
-    def test_a_file_that_is_given_twice_is_no_more_certain_than_once(self, tmp_path: Path) -> None:
+    def test_giving_a_file_twice_does_not_add_certainty(self, tmp_path: Path) -> None:
         path = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 300))
         (_, once), (_, twice) = listed(path), listed(path, path)
         assert twice[0].rating.over_mean.uncertainty == pytest.approx(once[0].rating.over_mean.uncertainty, rel=0.05)
         other = file(tmp_path / "2", HEADING, *deals(["a:A", "b:B"], 300, seed=2))
         assert listed(path, other)[1][0].rating.over_mean.uncertainty < 0.8 * once[0].rating.over_mean.uncertainty
 
-    def test_a_bot_is_another_one_with_other_code(self, tmp_path: Path) -> None:
+    def test_bots_with_different_code_are_rated_separately(self, tmp_path: Path) -> None:
         codes = ["0123456789abcdef", "0123456789abcdef", "f" * 64]
         headings = [HEADING | {"bots": ["./bot", "odds"], "versions": [code, ""]} for code in codes]
         bots = ["odds", "./bot"]
@@ -117,11 +117,11 @@ class TestRatings:
         }  # fmt: skip
 
     @pytest.mark.parametrize("versions", [None, 1, {}, ["x"], [None, 1, 2], [[], {}]], ids=str)
-    def test_a_heading_may_be_anything(self, tmp_path: Path, versions: Any) -> None:
+    def test_any_heading_is_accepted(self, tmp_path: Path, versions: Any) -> None:
         heading = HEADING | {"bots": versions, "versions": versions, "folder": versions, "p2pdice": versions}
         assert len(listed(file(tmp_path / "1", heading, *deals(["odds", "./bot"], 2)))[1]) == 2
 
-    def test_a_bot_is_another_one_in_another_version_or_folder(self, tmp_path: Path) -> None:
+    def test_bots_of_different_versions_or_folders_are_rated_separately(self, tmp_path: Path) -> None:
         bots = ["odds", "./bot"]
         headings = [HEADING, HEADING | {"p2pdice": "2"}, HEADING | {"folder": "/\x1b"}]
         _, ratings = listed(*(file(tmp_path / f"{n}", each, *deals(bots, 9)) for n, each in enumerate(headings)))
@@ -129,7 +129,7 @@ class TestRatings:
             "odds (1).", "odds (2).", "./bot (/bots).", "./bot (/\\x1b)."
         }  # fmt: skip
 
-    def test_deals_that_are_not_complete_do_not_count(self, tmp_path: Path) -> None:
+    def test_incomplete_deals_do_not_count(self, tmp_path: Path) -> None:
         path = file(tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 9)[:-1])
         result, ratings = listed(path)
         assert (result.games, result.incomplete, [each.rating.games for each in ratings]) == (17, 1, [16, 16])
@@ -137,7 +137,7 @@ class TestRatings:
             added.write('{"type":"ga')  # the arena was killed while writing it
         assert listed(path)[1] == ratings
 
-    def test_only_games_that_were_asked_for_count(self, tmp_path: Path) -> None:
+    def test_only_games_of_the_given_rules_and_sizes_count(self, tmp_path: Path) -> None:
         path = file(
             tmp_path / "1", HEADING, *deals(["a:A", "b:B"], 3), HEADING, *deals(["a:A", "b:B"], 4, rules="perudo"),
             HEADING, *deals(["a:A", "b:B", "c:C"], 5),
@@ -148,7 +148,7 @@ class TestRatings:
 
 
 class TestHostileFiles:
-    """A file of absurd games is refused in a sentence that names the line."""
+    """A file with impossible games is refused in a sentence that names the line."""
 
     @pytest.mark.parametrize(
         ("games", "said"),
@@ -163,7 +163,7 @@ class TestHostileFiles:
         ],
         ids=["twice", "another table", "many games", "many bots"],
     )
-    def test_absurd_files_are_refused(
+    def test_files_of_impossible_games_are_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, games: list[Any], said: str
     ) -> None:
         monkeypatch.setattr(rating_list, "MOST_GAMES", 6)
@@ -173,7 +173,7 @@ class TestHostileFiles:
 
 
 class TestCommand:
-    """The command lists the files of arenas."""
+    """``p2pdice arena list`` rates the bots in files of arenas."""
 
     def test_it_rates_the_arenas_of_the_home(self, here: Run) -> None:
         for bots in (("random", "odds"), ("odds", "press")):
@@ -192,7 +192,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("content", "said"), [(None, "cannot be read"), ("x\n", "Line 1 of"), ("", "There are no complete deals")]
     )
-    def test_what_it_cannot_list_is_told_in_a_sentence(
+    def test_files_that_cannot_be_rated_are_explained_in_a_sentence(
         self, here: Run, tmp_path: Path, content: str | None, said: str
     ) -> None:
         path = tmp_path / "1"

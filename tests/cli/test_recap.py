@@ -1,4 +1,4 @@
-"""The recap of a match: planted matches whose best bluff, worst call and luckiest roll are computed by hand."""
+"""The recap of a match, compared with matches whose best bluff, worst call and luckiest roll were computed by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEATING = Seating.of(people(("Ada", "Ben", "Cleo"), me=None), None)
 def round_(
     number: int, hands: tuple[Hand | None, ...], *bids: tuple[int, int, int], caller: int, wild: bool = True
 ) -> Round:
-    """Return a round in which the last of the bids (seat, quantity, face) was called a lie."""
+    """Return a round with these bids (seat, quantity, face). The last one was called a lie."""
     bidder, quantity, face = bids[-1]
     there = sum(each in (face, 1 if wild else face) for hand in hands for each in hand or ())
     unopened = 5 * hands.count(None)
@@ -37,16 +37,16 @@ def round_(
     return Round(number, made, shown=shown, verdict=None if unopened else verdict)
 
 
-# Six fives: Ada holds none and needs 6 of 10 dice at 1/3, (3360 + 960 + 180 + 20 + 1) / 59049 = 7.7%. There are three.
+# Six fives: Ada has none, so 6 of 10 dice at 1/3, (3360 + 960 + 180 + 20 + 1) / 59049 = 7.7%. There are three.
 BLUFF = round_(1, ((2, 2, 3, 4, 6), (1, 3, 3, 5, 5), (2, 4, 4, 6, 6)), (0, 6, 5), (1, 7, 5), caller=2)
-# Two fours by none: Cleo sees 2 of 6 dice at 1/3, 1 - (64 + 192) / 729 = 65%. There are three; she was wrong.
+# Two fours: Cleo has none, so 2 of 6 dice at 1/3, 1 - (64 + 192) / 729 = 65%. There are three; her call was wrong.
 CALL = round_(2, ((1, 1, 4), (2, 3, 6), (2, 3, 5)), (1, 2, 4), caller=2)
-# Three sixes; Ben holds one of them: 2 of 6 dice again, but Ada, who calls, sees none: 3 of 6, 1 - 496 / 729 = 32%.
+# Three sixes: Ben has one, so for him it is 2 of 6 dice again. Ada calls and has none: 3 of 6, 1 - 496 / 729 = 32%.
 UNLIKELY = round_(3, ((2, 3, 4), (2, 3, 6), (1, 6, 6)), (1, 3, 6), caller=0)
 
 
-def test_a_bid_that_was_likely_is_no_bluff() -> None:
-    """Statistics define a bluff so, too. One six among five hidden dice at 1/3 is 87% likely."""
+def test_a_likely_bid_is_not_a_bluff() -> None:
+    """The statistics use the same definition. One six among five hidden dice at 1/3 is 87% likely."""
     likely = round_(4, ((2,) * 5, (3,) * 5), (0, 1, 6), (1, 2, 3), caller=0)
     assert "Best bluff" not in [row.title for row in recap((likely,), Seating(("Ada", "Ben")))]
 
@@ -73,55 +73,55 @@ def test_a_bid_that_was_likely_is_no_bluff() -> None:
         ),
     ],
 )
-def test_planted_matches(rounds: tuple[Round, ...], told: list[str]) -> None:
+def test_the_recap_of_a_match_equals_the_one_computed_by_hand(rounds: tuple[Round, ...], told: list[str]) -> None:
     assert [f"{row.title}: {row.who} {row.text}" for row in recap(rounds, SEATING)] == told
 
 
-def test_a_bluff_whose_call_a_shield_voided_was_called() -> None:
+def test_a_bluff_counts_as_called_if_a_shield_voided_the_call() -> None:
     played = Round(1, (BidMade(0, 6, 5),))
     called = fold((played,), Happened(AccusationVoid(1, 0), new_match(PRESETS["classic"], 3)))
     bluff, *_ = recap((BLUFF._replace(shielded=called[-1].shielded),), SEATING)
     assert bluff.text == "bid six fives holding none: 8% likely, and a shield voided the call."
 
 
-def test_a_bid_that_may_be_true_is_no_bluff_and_an_unopened_caller_made_no_wrong_call() -> None:
+def test_undecided_bids_and_calls_are_not_in_the_recap() -> None:
     hands = (BLUFF.shown.hands[0], None, BLUFF.shown.hands[2]) if BLUFF.shown else ()
     rounds = [round_(1, hands, (0, 5, 5), (1, 7, 5), caller=2)]
     assert [row.title for row in recap(rounds, SEATING)] == []
 
 
-def test_a_cup_that_stayed_down_counts_among_the_dice_of_which_a_call_is_weighed() -> None:
-    """Ada, who sees none, calls two fours among ten other dice, with five that stay down: 1 - (1024 + 5120) / 59049."""
+def test_a_calls_odds_include_the_dice_under_an_unopened_cup() -> None:
+    """Ada sees no four and calls two fours among ten other dice, five of them unopened: 1 - (1024 + 5120) / 59049."""
     called = round_(1, ((2, 2, 3, 5, 6), None, (4, 4, 3, 3, 6)), (1, 2, 4), caller=0)
     called = called._replace(verdict=Judged(0, "liar", 1, True, False, (0,), (1,)))
     row = next(row for row in recap([called], SEATING) if row.title == "Worst call")
     assert row.text == "called Ben's two fours: 90% likely, and there were at least two."
 
 
-def test_the_last_bid_of_a_round_was_not_raised() -> None:
+def test_the_only_bid_of_a_round_is_not_a_bluff() -> None:
     alone = BLUFF._replace(bids=BLUFF.bids[:1])
     assert recap([alone], SEATING) == ()
 
 
-def test_a_special_round_has_no_wild_ones() -> None:
+def test_in_a_special_round_ones_are_not_wild_in_the_recap() -> None:
     # Four threes of five, without wild ones: 6 * (25 + 1) of 7776 rolls, one in 49.8.
     (row,) = recap([round_(1, ((1, 3, 3, 3, 3),), (0, 5, 3), caller=0, wild=False)], SEATING)
     assert row == RecapRow("Luckiest roll", 0, "Ada", "rolled 1 3 3 3 3 in round 1: four threes, one roll in 50.")
 
 
-def test_wild_ones_alone_are_a_number_of_ones() -> None:
+def test_a_roll_of_wild_ones_alone_is_named_as_ones() -> None:
     (row,) = recap([round_(1, ((1, 1, 1), (2, 3, 4)), (0, 3, 1), caller=1)], SEATING)[-1:]
     assert row.text == "rolled 1 1 1 in round 1: three ones, one roll in 6."
 
 
-def test_the_reader_is_you() -> None:
+def test_the_recap_calls_the_reader_you() -> None:
     rows = recap([BLUFF, CALL], SEATING._replace(me=0))
     assert [row.who for row in rows] == ["You", "Cleo", "You"]
 
 
 @pytest.mark.parametrize("ones_wild", [True, False])
 @pytest.mark.parametrize("dice", [1, 2, 3, 4, 5])
-def test_the_chance_of_a_roll_is_the_share_of_all_rolls(dice: int, ones_wild: bool) -> None:
+def test_the_chance_of_a_roll_equals_its_share_of_all_rolls(dice: int, ones_wild: bool) -> None:
     most = [
         max(sum(each == face or (ones_wild and each == 1) for each in roll) for face in range(2 if ones_wild else 1, 7))
         for roll in product(range(1, 7), repeat=dice)
@@ -132,7 +132,7 @@ def test_the_chance_of_a_roll_is_the_share_of_all_rolls(dice: int, ones_wild: bo
 
 
 @pytest.mark.parametrize("name", ["classic", "joker", "motes"])
-def test_a_replay_and_the_table_itself_tell_the_same_rounds(name: str) -> None:
+def test_a_replay_and_a_table_record_the_same_rounds(name: str) -> None:
     told = replay(name)
     tape = Tape(told, None)
     while events := tape.forward():
@@ -146,7 +146,7 @@ def test_a_replay_and_the_table_itself_tell_the_same_rounds(name: str) -> None:
     assert all(each.bids for each in tape.board.rounds)
 
 
-def test_moves_that_are_taken_back_are_forgotten() -> None:
+def test_rounds_that_are_taken_back_are_forgotten() -> None:
     sample = Sample(PRESETS["classic"])
     sample.roll()
     sample.play("2x3", "2x4")

@@ -1,4 +1,4 @@
-"""The engine as a filter: whole matches line by line, and an answer to whatever comes, with the state as it was."""
+"""``p2pdice referee``: it plays whole matches line by line, and a refused line changes nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMON = {
 MOTES = {"pledges", "prize", "cups", "graveyard", "removed", "stack", "immune", "blocked"}
 
 
-def test_a_round_with_dice_that_the_referee_keeps() -> None:
+def test_a_round_with_dice_known_from_the_deal() -> None:
     referee = Referee(PRESETS["classic"], 2)
     assert state(referee)["awaits"] == "deal"
     dealt = ask(referee, deal=[[5, 4, 3, 2, 1], [2, 2, 3, 6, 6]])
@@ -56,7 +56,7 @@ def test_a_round_with_dice_that_the_referee_keeps() -> None:
     assert (called["state"]["dice"], called["state"]["leader"], called["state"]["round"]) == ([4, 5], 0, 2)
 
 
-def test_dice_that_are_told_at_the_showdown() -> None:
+def test_a_round_with_dice_given_at_the_showdown() -> None:
     referee = Referee(PRESETS["classic"], 3, first=2)
     ask(referee, deal=None)
     ask(referee, seat=2, do="9x2")
@@ -69,7 +69,7 @@ def test_dice_that_are_told_at_the_showdown() -> None:
     assert ask(referee, deal=[[1] * 5, [], [1] * 5])["ok"]
 
 
-def test_the_dice_of_who_left_are_known_to_the_referee() -> None:
+def test_the_dice_of_an_evicted_player_still_count() -> None:
     referee = Referee(PRESETS["classic"], 3)
     ask(referee, deal=[[2] * 5, [2] * 5, [3] * 5])
     ask(referee, seat=0, do="9x2")
@@ -118,7 +118,7 @@ def test_a_match_with_motes_and_stakes_from_the_pledges_to_the_payout() -> None:
 
 
 def a_line(now: dict[str, Any], rng: Random) -> dict[str, Any]:
-    """Return what the state awaits, at random."""
+    """Return a random line that the state awaits."""
     players = len(now["dice"])
     match now["awaits"]:
         case "move":
@@ -191,7 +191,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("line", REFUSED, ids=lambda line: line[:40].decode("ascii", "backslashreplace"))
-def test_a_senseless_line_is_refused_and_changes_nothing(line: bytes) -> None:
+def test_an_invalid_line_is_refused_and_changes_nothing(line: bytes) -> None:
     referee = Referee(PRESETS["classic"], 2)
     before = referee.state
     answer = json.loads(referee.answer(line))
@@ -248,7 +248,7 @@ def test_any_bytes_are_answered(line: bytes) -> None:
 
 
 def fed_in_pieces(buffer: LineBuffer, stream: bytes, data: st.DataObject) -> list[bytes]:
-    """Feed a stream to a buffer in pieces of drawn lengths, and return the lines that came out meanwhile."""
+    """Feed a stream to a buffer in pieces of random lengths; return the lines that come out."""
     taken = []
     while stream:
         cut = data.draw(st.integers(1, len(stream)))
@@ -260,7 +260,7 @@ def fed_in_pieces(buffer: LineBuffer, stream: bytes, data: st.DataObject) -> lis
 
 
 @given(st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b".")), max_size=8), st.data())
-def test_lines_come_out_whole_however_they_were_cut(lines: list[bytes], data: st.DataObject) -> None:
+def test_a_line_buffer_returns_whole_lines(lines: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(line + b"\n" for line in lines)
     buffer = LineBuffer()
     taken = fed_in_pieces(buffer, stream, data)
@@ -270,7 +270,7 @@ def test_lines_come_out_whole_however_they_were_cut(lines: list[bytes], data: st
 
 @settings(max_examples=20)
 @given(st.integers(1, 5 * LINE_BYTES), st.integers(1_000, 2 * LINE_BYTES))
-def test_a_line_that_is_too_long_does_not_pile_up(length: int, chunk: int) -> None:
+def test_an_overlong_line_is_not_kept_in_memory(length: int, chunk: int) -> None:
     buffer = LineBuffer()
     stream = b"x" * length + b"\n{}\n"
     taken: list[bytes | str] = []
@@ -289,7 +289,7 @@ def test_a_line_that_is_too_long_does_not_pile_up(length: int, chunk: int) -> No
     assert taken == (["too long", b"{}"] if length > LINE_BYTES else [b"x" * length, b"{}"])
 
 
-def test_a_line_of_ten_megabytes_costs_one_answer_and_no_memory(tmp_path: Path) -> None:
+def test_a_line_of_ten_megabytes_is_refused_without_using_memory(tmp_path: Path) -> None:
     lines = b'{"deal": null}\n' + b'{"deal": [' + b"9" * 10_000_000 + b"]}\n" + b"{}\n{}"
     peak = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
     code = f"import atexit, sys; atexit.register(lambda: exec({peak!r})); import cli; cli.main()"
@@ -326,7 +326,7 @@ def test_each_line_is_answered_before_the_next_is_written(tmp_path: Path) -> Non
         assert len(answers) == 3
 
 
-def test_a_seat_that_is_not_there_cannot_lead(p2pdice: Run) -> None:
+def test_a_missing_seat_cannot_lead(p2pdice: Run) -> None:
     done = p2pdice("referee", "--players", "3", "--first", "3")
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no seat 3 among 3" in done.stderr

@@ -1,4 +1,4 @@
-"""Nothing that a peer wrote can move a cursor, hide a word or pretend to be another line."""
+"""Text from a peer cannot move the cursor, hide a word, or look like another line."""
 
 import io
 import shutil
@@ -25,16 +25,16 @@ HOSTILE = st.text(
 )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="its shells know no ~")
-def test_a_path_in_the_users_own_folder_is_shown_as_short_as_a_shell_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="the shells of Windows do not expand ~")
+def test_a_path_in_the_users_home_folder_is_shown_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     assert shown_path(Path("/home/ada/match.p2pdice")) == "~/match.p2pdice"
     assert shown_path(Path("/home/adam/match.p2pdice")) == "/home/adam/match.p2pdice"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="its shells quote otherwise")
-def test_a_path_with_spaces_can_be_copied_out_of_a_broken_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was broken at its spaces, as any sentence, and the next line was indented."""
+@pytest.mark.skipif(sys.platform == "win32", reason="the shells of Windows quote differently")
+def test_a_path_with_spaces_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression test: the path was wrapped at its spaces."""
     monkeypatch.setenv("HOME", "/home/Ada  Lovelace")
     path = Path("/home/Ada  Lovelace/all my matches/of this year/Friday.p2pdice")
     for columns in range(20, 100):
@@ -44,7 +44,7 @@ def test_a_path_with_spaces_can_be_copied_out_of_a_broken_sentence(monkeypatch: 
 
 
 @given(ANYTHING | HOSTILE)
-def test_escaped_text_is_printable_and_has_no_direction_of_its_own(text: str) -> None:
+def test_escaped_text_is_printable_and_has_no_direction_marks(text: str) -> None:
     shown = escape(text)
     assert shown.isprintable()
     assert not any(map(is_unseen, shown))
@@ -57,7 +57,7 @@ def test_invisible_characters_are_made_visible(unseen: str) -> None:
     assert escape(f"Ada{unseen}").startswith("Ada\\")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no shell there can spell it")
+@pytest.mark.skipif(sys.platform == "win32", reason="the shells of Windows have no such escapes")
 @pytest.mark.parametrize("unseen", "\u3164\u1160\u1161\u034f\u2800\u202e")
 def test_a_path_with_invisible_characters_is_spelled_for_the_shell(unseen: str) -> None:
     shown = shown_path(Path(f"/tmp/a{unseen}b"))
@@ -71,40 +71,40 @@ def test_different_texts_look_different(one: str, other: str) -> None:
 
 
 @given(st.text(alphabet="abcXYZ äöü漢字 .,!?'()[]-_0189"))
-def test_ordinary_text_stays_as_it_is(text: str) -> None:
+def test_ordinary_text_is_not_escaped(text: str) -> None:
     assert escape(text) == text
 
 
 @given(st.text(alphabet="\u0301\u0300\u0489", min_size=3, max_size=40))
-def test_no_more_than_two_marks_pile_up(tower: str) -> None:
+def test_at_most_two_combining_marks_stay_on_a_letter(tower: str) -> None:
     assert sum(unicodedata.category(each).startswith("M") for each in escape("a" + tower)) <= 2
 
 
-def test_lines_and_screens_agree_on_the_width_of_letters_and_marks() -> None:
-    """Signs that are newer than Python's tables may differ."""
+def test_lines_and_screens_agree_on_the_width_of_characters() -> None:
+    """Characters that are newer than Python's tables may differ."""
     known = (chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "LM")
-    different = [each for each in known if harmless(each) == each and render.columns(each) != get_cwidth(each)]
+    different = [each for each in known if render.columns(each) != get_cwidth(each) and harmless(each) == each]
     assert [f"{ord(each):x}" for each in different] == []
 
 
-def test_each_die_of_a_hand_is_said_once() -> None:
+def test_a_hand_is_written_die_by_die() -> None:
     assert (hand((1, 3, 3)), hand(())) == ("1, 3, 3", "no dice")
 
 
-def test_pictures_of_dice_are_for_streams_that_can_show_them() -> None:
+def test_pictures_of_dice_need_an_encoding_that_has_them() -> None:
     assert not can_show("⚂", io.TextIOWrapper(io.BytesIO(), encoding="cp1252"))
     assert can_show("⚂", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
 
 
-def test_lists_read_like_sentences() -> None:
+def test_names_are_joined_with_commas_and_and() -> None:
     assert [listing(["Ada", "Ben", "Cleo"][:n]) for n in range(4)] == ["", "Ada", "Ada and Ben", "Ada, Ben and Cleo"]
 
 
-@pytest.mark.skipif(not BASH, reason="there is no bash here")
+@pytest.mark.skipif(not BASH, reason="bash is not installed")
 @given(st.lists((ANYTHING | HOSTILE).map(lambda text: text.replace("\0", "")), min_size=1, max_size=20))
 @example(["it's", "\\", "$HOME `x`", "\x1b[2J\u202e\n", "a\u0301\u0301\u0301", "\udcff\udcfe", "", "~", "\u1161"])
-def test_a_printed_command_is_printable_and_read_back_by_the_shell(words: list[str]) -> None:
-    """A name with escape sequences was printed as it is."""
+def test_a_printed_command_is_printable_and_a_shell_reads_it_unchanged(words: list[str]) -> None:
+    """Regression test: a name with escape sequences was printed unescaped."""
     line = command_line(*words)
     assert harmless(line) == line
     assert "\n" not in line
@@ -115,14 +115,14 @@ def test_a_printed_command_is_printable_and_read_back_by_the_shell(words: list[s
     assert done.stdout == b"".join(typed) + b"\0"
 
 
-def test_a_command_that_no_shell_of_windows_can_spell_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_windows_a_command_that_cannot_be_typed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert command_line("verify", "a b") == 'p2pdice verify "a b"'
     assert command_line("verify", "a\u202eb").startswith(r"p2pdice verify a\u202eb  (cannot be typed here")
 
 
 @given(ANYTHING | HOSTILE)
-def test_output_has_nothing_that_a_terminal_obeys_but_line_breaks(text: str) -> None:
+def test_output_contains_no_control_characters_except_line_breaks(text: str) -> None:
     shown = harmless(text)
     assert all(each == "\n" or each.isprintable() for each in shown)
     assert not any(map(is_unseen, shown.replace("\n", "")))
@@ -131,16 +131,14 @@ def test_output_has_nothing_that_a_terminal_obeys_but_line_breaks(text: str) -> 
 
 @given(st.lists(st.text("abc/-", min_size=1, max_size=120), min_size=1, max_size=9), st.sampled_from(["", "  "]))
 @example(["/a-path" * 20], "")
-def test_no_word_is_broken(words: list[str], indent: str) -> None:
+def test_wrapping_breaks_no_word(words: list[str], indent: str) -> None:
     broken = wrapped(indent + " ".join(words), 80)
     assert broken.split() == words
     assert all(len(line) < 80 for line in broken.split("\n") if max(map(len, words)) < 70)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_sentences_are_broken_between_words_at_a_terminal_and_nowhere_else(
-    is_terminal: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_are_wrapped_only_at_a_terminal(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
     monkeypatch.setenv("COLUMNS", "80")

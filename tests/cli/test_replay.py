@@ -1,4 +1,4 @@
-"""``replay``: the whole story through a pipe, as data, with one player's eyes; and no story of a file that is wrong."""
+"""``p2pdice replay``: a match as text, as JSON, and as one player saw it. Altered files are not replayed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def play(
     leaves_after: int | None = None,
     names: tuple[str, ...] = NAMES,
 ) -> World:
-    """Play a match between Ada, Ben and Cleo; after so many events one of them falls silent for ever."""
+    """Play a match between Ada, Ben and Cleo. With ``leaves_after``, the last player crashes after that many events."""
     with patch(
         "tests.simulation.world.join_record", lambda seed, number: join_record(seed, number, nickname=names[number])
     ):
@@ -72,7 +72,7 @@ def classic() -> World:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[[bytes], str]:
-    """Write a file and return its path."""
+    """A function that writes a transcript and returns its path."""
 
     def write(data: bytes) -> str:
         path = tmp_path / "match.p2pdice"
@@ -83,7 +83,7 @@ def written(tmp_path: Path) -> Callable[[bytes], str]:
 
 
 class Shown:
-    """What one run of the command shows, in this process: there are many of these, and processes cost."""
+    """The output of one run of the command, in the process of the test."""
 
     def __init__(self, *arguments: str) -> None:
         done = CliRunner().invoke(app, [*arguments], obj=Settings())
@@ -99,7 +99,7 @@ def rounds(lines: list[str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_story_has_all_dice_at_the_start_of_each_round(name: str, written: Callable[[bytes], str]) -> None:
+def test_a_replay_shows_all_dice_at_the_start_of_each_round(name: str, written: Callable[[bytes], str]) -> None:
     world = play(PRESETS[name])
     shown = Shown(written(world.machines[0].transcript))
     assert shown.code == ExitCode.DONE
@@ -127,7 +127,7 @@ def test_the_story_has_all_dice_at_the_start_of_each_round(name: str, written: C
     assert "".join(shown.lines).isprintable()
 
 
-def test_every_bid_and_call_has_the_chance_that_its_player_saw(classic: World, written: Callable[[bytes], str]) -> None:
+def test_every_bid_and_call_has_odds_by_its_players_dice(classic: World, written: Callable[[bytes], str]) -> None:
     shown = Shown(written(classic.machines[0].transcript))
     made = [line for line in shown.lines if re.match(r"(Ada|Ben|Cleo) (bids|calls)", line)]
     assert len(made) > 10
@@ -138,7 +138,7 @@ def test_every_bid_and_call_has_the_chance_that_its_player_saw(classic: World, w
 
 
 @pytest.mark.parametrize("name", ["classic", "spot-on", "perudo", "joker", "motes"])
-def test_hindsight_knows_what_the_bidder_knew_and_what_the_showdown_shows(name: str) -> None:
+def test_hindsight_agrees_with_the_bidders_odds_and_the_showdown(name: str) -> None:
     world = play(PRESETS[name])
     hands: tuple[Any, ...] = ()
     last: dict[type, Weighed] = {}
@@ -211,8 +211,8 @@ def test_hindsight_in_words(weighed: Weighed, told: str) -> None:
 
 
 @pytest.mark.parametrize(("call", "right"), [("liar", (None, False, True)), ("exact", (None, None, False))])
-def test_nothing_is_claimed_about_dice_in_shut_cups(call: Any, right: tuple[bool | None, ...]) -> None:
-    """Three dice of Ada's are known, two of Ben's are not: a bid of so many threes."""
+def test_unopened_cups_leave_a_verdict_open(call: Any, right: tuple[bool | None, ...]) -> None:
+    """Ada's three dice are known, Ben's two are not."""
     from p2pdice.engine import apply, new_match
     from p2pdice.moves import Bid, Play, Rolled
 
@@ -227,7 +227,7 @@ def test_nothing_is_claimed_about_dice_in_shut_cups(call: Any, right: tuple[bool
         assert weighed.is_right is is_right
 
 
-def test_with_one_players_eyes_no_other_dice_are_seen_before_the_cups_are_opened(
+def test_as_one_player_other_dice_are_hidden_until_the_showdown(
     classic: World, written: Callable[[bytes], str]
 ) -> None:
     path = written(classic.machines[0].transcript)
@@ -243,9 +243,7 @@ def test_with_one_players_eyes_no_other_dice_are_seen_before_the_cups_are_opened
     assert any("Your own dice make it" in line for line in shown.lines)
 
 
-def test_a_seat_is_named_by_its_number_or_the_beginning_of_a_name(
-    classic: World, written: Callable[[bytes], str]
-) -> None:
+def test_the_option_as_accepts_a_seat_or_part_of_a_name(classic: World, written: Callable[[bytes], str]) -> None:
     path = written(classic.machines[0].transcript)
     by_seat = [player.name for player in Replay(examine(classic.machines[0].transcript), Path("x")).players]
     seat = by_seat.index("Cleo")
@@ -259,19 +257,19 @@ PLAYERS = (PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("Annabel", "ZZ22-2M3A"), P
 
 
 @pytest.mark.parametrize(("wanted", "seat"), [("ann", 0), ("ANNA", 1), ("0", 0), ("1", 1), ("2", 2), (" Annabel ", 1)])
-def test_a_player_is_found_by_the_beginning_of_a_name_or_by_seat(wanted: str, seat: int) -> None:
+def test_a_player_is_found_by_part_of_a_name_or_by_seat(wanted: str, seat: int) -> None:
     assert find_seat(PLAYERS, wanted) == seat
 
 
 @pytest.mark.parametrize("wanted", ["an", "", "3", "²", "\x1b[2J", "-1", "0" * 5000])
-def test_a_name_that_nobody_has_is_answered_with_the_names_of_all_players(wanted: str) -> None:
+def test_an_unknown_player_is_answered_with_all_names(wanted: str) -> None:
     with pytest.raises(UnknownPlayerError, match="There are Ann \\(seat 0\\), Annabel") as error:
         find_seat(PLAYERS, wanted)
     assert str(error.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["classic", "motes"])
-def test_as_data_each_event_has_its_step_and_each_bid_its_odds(name: str, written: Callable[[bytes], str]) -> None:
+def test_as_json_events_have_steps_and_bids_have_odds(name: str, written: Callable[[bytes], str]) -> None:
     world = play(PRESETS[name])
     shown = Shown(written(world.machines[0].transcript), "--json")
     verdict, *events = map(json.loads, shown.lines)
@@ -287,12 +285,10 @@ def test_as_data_each_event_has_its_step_and_each_bid_its_odds(name: str, writte
         assert event["odds"]["seen_by"] == event["event"]["seat"]
         assert float(Fraction(event["odds"]["fraction"])) == pytest.approx(event["odds"]["percent"] / 100, abs=1e-5)
     assert all("odds" not in event for event in events if event not in bids)
-    assert (events[-1]["type"], events[-1]["confirmed"]) == ("MatchOver", None)  # which no transcript holds
+    assert (events[-1]["type"], events[-1]["confirmed"]) == ("MatchOver", None)  # a transcript does not record it
 
 
-def test_as_data_one_player_is_told_nothing_of_dice_in_other_cups(
-    classic: World, written: Callable[[bytes], str]
-) -> None:
+def test_as_json_one_player_sees_no_other_dice(classic: World, written: Callable[[bytes], str]) -> None:
     shown = Shown(written(classic.machines[0].transcript), "--as", "Ben", "--json")
     odds = [event["odds"] for event in map(json.loads, shown.lines) if "odds" in event]
     assert odds
@@ -303,9 +299,7 @@ def cut(world: World, step: int) -> bytes:
     return write_transcript(until(world.machines[0].match.history, step))
 
 
-def test_an_unfinished_match_is_shown_as_far_as_it_goes_and_says_so_twice(
-    classic: World, written: Callable[[bytes], str]
-) -> None:
+def test_an_unfinished_match_is_replayed_to_its_last_step(classic: World, written: Callable[[bytes], str]) -> None:
     chain = classic.machines[0].match.history.chain
     for step in (len(chain) // 2, 1, 0):
         shown = Shown(written(cut(classic, step)))
@@ -316,7 +310,7 @@ def test_an_unfinished_match_is_shown_as_far_as_it_goes_and_says_so_twice(
     assert Shown(written(cut(classic, 1)), "--as", "Ada").code == ExitCode.INCOMPLETE
 
 
-def test_a_match_that_went_on_without_somebody_is_shown_whole(written: Callable[[bytes], str]) -> None:
+def test_a_match_with_an_eviction_is_replayed_to_its_end(written: Callable[[bytes], str]) -> None:
     world = play(SMALL, leaves_after=60)
     shown = Shown(written(world.machines[0].transcript))
     assert shown.code == ExitCode.DONE
@@ -324,7 +318,7 @@ def test_a_match_that_went_on_without_somebody_is_shown_whole(written: Callable[
     assert any(" ran out of time and is out (signed by " in line for line in shown.lines)
 
 
-def test_misconduct_is_said_at_the_start_in_its_place_and_at_the_end(
+def test_misconduct_is_reported_at_the_start_in_its_place_and_at_the_end(
     classic: World, written: Callable[[bytes], str]
 ) -> None:
     from protocol.crypto.keys import MatchKey
@@ -343,9 +337,7 @@ def test_misconduct_is_said_at_the_start_in_its_place_and_at_the_end(
     assert any(line.startswith(proven) for line in shown.lines[2:-3])
 
 
-def test_nothing_is_told_of_an_altered_file_but_the_verdict_of_verify(
-    classic: World, written: Callable[[bytes], str]
-) -> None:
+def test_of_an_altered_file_only_the_verdict_is_shown(classic: World, written: Callable[[bytes], str]) -> None:
     data = bytearray(classic.machines[0].transcript)
     data[-70] ^= 1
     for arguments in ([], ["--as", "Ada"]):
@@ -357,8 +349,8 @@ def test_nothing_is_told_of_an_altered_file_but_the_verdict_of_verify(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--as", "0"], ["--json"]])
-def test_no_name_reaches_the_terminal_as_it_was_written(arguments: list[str], written: Callable[[bytes], str]) -> None:
-    """A transcript may hold names that nobody would sit down with today."""
+def test_a_replay_escapes_names(arguments: list[str], written: Callable[[bytes], str]) -> None:
+    """A transcript may contain names that a table refuses today."""
     names = ("\\x1b[2J", "e" + "\u0301" * 12, "五六")
     shown = Shown(written(play(SMALL, names=names).machines[0].transcript), *arguments)
     assert shown.code == ExitCode.DONE
@@ -368,7 +360,7 @@ def test_no_name_reaches_the_terminal_as_it_was_written(arguments: list[str], wr
     assert any(r"\x5cx1b[2J bids " in line or r"You bid " in line for line in told)
 
 
-def test_a_proof_holds_no_match(here: Run, written: Callable[[bytes], str]) -> None:
+def test_a_proof_cannot_be_replayed(here: Run, written: Callable[[bytes], str]) -> None:
     done = here("replay", written(namesakes("Ada", "Ben").proof))
     assert (done.returncode, done.stdout) == (ExitCode.FAILURE, "")
     assert "is a proof of misconduct" in done.stderr
@@ -376,7 +368,7 @@ def test_a_proof_holds_no_match(here: Run, written: Callable[[bytes], str]) -> N
 
 
 @pytest.mark.parametrize("name", ["last", "id", "file"])
-def test_ones_own_match_is_looked_back_at_by_its_name(classic: World, here: Run, tmp_path: Path, name: str) -> None:
+def test_a_match_of_the_home_is_replayed_by_its_name(classic: World, here: Run, tmp_path: Path, name: str) -> None:
     match = classic.machines[0].match.history.match
     home = Home(tmp_path / "home")
     home.path.mkdir(mode=0o700)
@@ -387,13 +379,13 @@ def test_ones_own_match_is_looked_back_at_by_its_name(classic: World, here: Run,
     assert done.stdout.splitlines()[0] == f"{path.stem}: FAIR."
 
 
-def test_a_missing_file_is_a_failure(here: Run, tmp_path: Path) -> None:
+def test_replaying_a_missing_file_fails(here: Run, tmp_path: Path) -> None:
     done = here("replay", str(tmp_path / "no.p2pdice"))
     assert done.returncode == ExitCode.FAILURE
     assert "p2pdice matches" in done.stderr
 
 
-def test_through_a_real_pipe_the_story_is_the_same(
+def test_a_replay_through_a_real_pipe_is_the_same(
     classic: World, written: Callable[[bytes], str], p2pdice: Run
 ) -> None:
     path = written(classic.machines[0].transcript)

@@ -1,4 +1,4 @@
-"""A replay at a table: on, back and anywhere, always with the board as it was there; played until a line stops it."""
+"""The table of a replay: stepping, jumping and playing always show the board as it was at that place."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def replay(name: str) -> Replay:
 
 
 class Looking:
-    """Somebody who looks back."""
+    """A replay table and what it prints."""
 
     def __init__(self, name: str = "classic", eyes: int | None = None, pace: float = 0.0) -> None:
         self.paper = Paper(is_interactive=True)
@@ -70,7 +70,7 @@ def on_board(board: Board) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["classic", "motes"])
 @pytest.mark.parametrize("seat", [None, 0, WATCHER])
-def test_events_on_a_copy_of_a_board_do_not_show_on_the_board(name: str, seat: int | None) -> None:
+def test_events_on_a_copy_of_a_board_leave_the_board_unchanged(name: str, seat: int | None) -> None:
     tape = Tape(replay(name), seat)
     while events := tape.forward():
         before = on_board(tape.board)
@@ -85,7 +85,7 @@ def test_events_on_a_copy_of_a_board_do_not_show_on_the_board(name: str, seat: i
 
 
 @pytest.mark.parametrize("name", ["classic", "motes", "joker"])
-def test_a_spectator_sees_no_dice_before_their_cup_is_opened(name: str) -> None:
+def test_as_a_spectator_dice_are_hidden_until_the_showdown(name: str) -> None:
     looking = Looking(name)
     looking.types("as spectator")
     looking.types("start")
@@ -99,7 +99,7 @@ def test_a_spectator_sees_no_dice_before_their_cup_is_opened(name: str) -> None:
 
 
 def folded(replay: Replay, eyes: int | None, place: Place) -> Board:
-    """Return the board at a place, put together from the start."""
+    """Return the board at a place, built from the start of the match."""
     tape = Tape(replay, eyes)
     while tape.place != place:
         events = tape.forward()
@@ -133,7 +133,7 @@ WAYS = st.one_of(
 
 @settings(max_examples=25)
 @given(st.sampled_from(["classic", "motes", "joker"]), st.lists(WAYS, max_size=25))
-def test_whichever_way_one_came_the_board_is_as_it_was_there(name: str, lines: list[str]) -> None:
+def test_the_board_at_a_place_does_not_depend_on_the_way_there(name: str, lines: list[str]) -> None:
     looking = Looking(name)
     for line in lines:
         looking.types(line)
@@ -143,7 +143,7 @@ def test_whichever_way_one_came_the_board_is_as_it_was_there(name: str, lines: l
 
 
 @pytest.mark.parametrize("name", ["classic", "motes", "joker"])
-def test_back_is_the_other_way_of_next(name: str) -> None:
+def test_back_reverses_next(name: str) -> None:
     looking = Looking(name)
     there = [looking.place]
     told = []
@@ -160,7 +160,7 @@ def test_back_is_the_other_way_of_next(name: str) -> None:
     assert looking.place.round == 0
 
 
-def test_however_often_the_end_is_reached_no_score_is_kept_and_no_confirmation_is_missed() -> None:
+def test_a_replay_keeps_no_score_and_shows_no_confirmation() -> None:
     looking = Looking()
     looking.types("end", "start", "end")
     shown = painted(looking)
@@ -169,7 +169,7 @@ def test_however_often_the_end_is_reached_no_score_is_kept_and_no_confirmation_i
     assert not re.search("confirmed|signed", shown)
 
 
-def test_the_end_of_a_match_with_stakes_says_who_won_and_lost_what() -> None:
+def test_the_end_of_a_match_with_stakes_shows_gains_and_losses() -> None:
     looking = Looking("motes")
     told = "\n".join(looking.types("end"))
     board, shown = looking.table.board, painted(looking)
@@ -194,7 +194,7 @@ def test_the_last_verdict_is_seen_before_the_end() -> None:
     assert board.showdown.played.verdict is not None
 
 
-def test_rounds_are_jumped_to_with_their_dice() -> None:
+def test_jumping_to_a_round_shows_its_dice() -> None:
     looking = Looking()
     rounds = len(looking.replay.rounds)
     for line, number in (("round 3", 3), ("2", 2), ("next round", 3), ("back round", 2), ("back round", 1), ("n r", 2)):
@@ -203,7 +203,9 @@ def test_rounds_are_jumped_to_with_their_dice() -> None:
         assert "All dice of this round:" in said
         assert looking.place == Place(number, 1)
     looking.types("", "")
-    assert "\n".join(looking.types("back round")).startswith("Round 2.")  # to the start of this one first
+    assert "\n".join(looking.types("back round")).startswith(
+        "Round 2."
+    )  # the first press goes to the start of this round
     assert looking.types(f"round {rounds + 1}") == [f"There is no round {rounds + 1}: the match has {rounds} rounds."]
     assert looking.types("round x")[0].startswith("Type round and a number from 1 to ")
     assert looking.place == Place(2, 1)
@@ -211,7 +213,7 @@ def test_rounds_are_jumped_to_with_their_dice() -> None:
     assert looking.table.board.over is not None
 
 
-def test_eyes_are_changed_on_the_spot() -> None:
+def test_changing_the_viewer_keeps_the_place() -> None:
     looking = Looking()
     looking.types("round 2", "")
     place, name = looking.place, looking.replay.players[1].name
@@ -227,7 +229,7 @@ def test_eyes_are_changed_on_the_spot() -> None:
     assert looking.place == place
 
 
-def test_odds_are_everybodys_or_those_of_whose_eyes_one_has() -> None:
+def test_odds_are_those_of_all_players_or_of_the_viewer() -> None:
     looking = Looking()
     looking.types("round 1", "")
     said = looking.types("odds")
@@ -242,7 +244,7 @@ def test_odds_are_everybodys_or_those_of_whose_eyes_one_has() -> None:
 @pytest.mark.parametrize(
     "line", ["help", "table", "bids", "dice", "players", "rules", "liar", "3x5", "\x1b[2J", "o" * 9]
 )
-def test_whatever_is_typed_is_answered_and_leaves_the_place_as_it_is(line: str) -> None:
+def test_other_lines_are_answered_without_changing_the_place(line: str) -> None:
     looking = Looking()
     looking.types("round 2", "", "")
     place = looking.place
@@ -253,7 +255,7 @@ def test_whatever_is_typed_is_answered_and_leaves_the_place_as_it_is(line: str) 
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let others go on until it is so."""
+    """Yield to other tasks until the condition holds."""
     for _ in range(10**6):
         if condition():
             return
@@ -261,7 +263,7 @@ async def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it never came")
 
 
-async def test_play_goes_on_to_the_end() -> None:
+async def test_play_continues_to_the_end() -> None:
     looking = Looking()
     playing = asyncio.create_task(looking.table.follow())
     looking.types("play")
@@ -272,7 +274,7 @@ async def test_play_goes_on_to_the_end() -> None:
     assert told.count("The cups go up.") == len(looking.replay.rounds)
 
 
-async def test_a_line_stops_it_and_what_was_begun_is_shown_to_its_end() -> None:
+async def test_a_line_stops_playing_after_the_current_scene() -> None:
     looking = Looking(pace=0.001)
     tape = looking.table._tape
     playing = asyncio.create_task(looking.table.follow())
@@ -293,7 +295,7 @@ async def test_a_line_stops_it_and_what_was_begun_is_shown_to_its_end() -> None:
     playing.cancel()
 
 
-async def test_stopped_and_played_on_it_tells_everything_once_and_in_order() -> None:
+async def test_interrupted_play_tells_everything_once_and_in_order() -> None:
     whole = Looking()
     playing = asyncio.create_task(whole.table.follow())
     whole.types("play")
@@ -313,7 +315,7 @@ async def test_stopped_and_played_on_it_tells_everything_once_and_in_order() -> 
     assert looking.paper.said == whole.paper.said
 
 
-async def test_while_it_plays_a_word_is_obeyed() -> None:
+async def test_words_are_obeyed_during_play() -> None:
     looking = Looking(pace=10)
     playing = asyncio.create_task(looking.table.follow())
     looking.types("play")
@@ -324,14 +326,14 @@ async def test_while_it_plays_a_word_is_obeyed() -> None:
     playing.cancel()
 
 
-def test_the_keys_of_a_screen_type_words_that_are_there() -> None:
+def test_the_keys_of_a_replay_type_existing_words() -> None:
     looking = Looking()
     assert {line.split()[0] for line in ReplayTable.key_lines.values()} <= set(looking.table.words)
     assert looking.table.completions()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_at_a_real_terminal(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+def test_a_replay_in_line_mode_at_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(PRESETS["classic"].with_options({"dice": "3"})).machines[0].transcript)
     with Terminal(tmp_path, "replay", str(path), "--ui", "line") as person:
@@ -348,7 +350,7 @@ def test_at_a_real_terminal(tmp_path: Path) -> None:
         assert person.is_sane()
 
 
-def test_the_picture_has_all_dice_and_what_the_bid_was_worth_to_the_bidder() -> None:
+def test_the_picture_has_all_dice_and_the_bidders_odds() -> None:
     looking = Looking()
     looking.types("round 1", "")
     board = looking.table.board
@@ -356,7 +358,7 @@ def test_the_picture_has_all_dice_and_what_the_bid_was_worth_to_the_bidder() -> 
     assert board.state.bid is not None
     bidder = board.seating.names[board.state.bid.seat]
     shown = painted(looking)
-    assert shown.startswith(" ⚄ x   classic   round 1")  # it is read from x.p2pdice
+    assert shown.startswith(" ⚄ x   classic   round 1")  # the name of the file is x.p2pdice
     cups = shown.split("\n")[3]
     assert re.findall(r"\d", cups) == [
         str(face) for seat in range(len(board.seating.names)) for face in board.hands[seat]
@@ -370,7 +372,7 @@ def test_the_picture_has_all_dice_and_what_the_bid_was_worth_to_the_bidder() -> 
     assert re.search("(likely|certain|impossible)\n", shown)
 
 
-def test_the_picture_says_where_one_is_in_the_match() -> None:
+def test_the_picture_shows_the_place_in_the_match() -> None:
     looking = Looking()
     rounds = looking.table._tape.rounds
     looking.types("round 2")
@@ -390,12 +392,12 @@ def test_the_picture_says_where_one_is_in_the_match() -> None:
 
 
 def painted(looking: Looking, columns: int = 80, height: int = 24) -> str:
-    """Return what a screen of this size draws."""
+    """Return the text on a screen of this size."""
     table = looking.table
     return picture(table.board, Scene(strip=table.strip(), verdict=table.verdict), columns, height, Theme()).text()
 
 
-def test_on_a_screen_dice_that_are_in_sight_are_not_told_and_the_keys_are() -> None:
+def test_on_a_screen_drawn_dice_are_not_told_and_keys_are_shown() -> None:
     looking = Looking()
     looking.paper.shows_board = True
     assert not any("All dice" in text for text in looking.types("round 2"))
@@ -406,14 +408,14 @@ def test_on_a_screen_dice_that_are_in_sight_are_not_told_and_the_keys_are() -> N
     )
     assert "    PageDown  next round" in said
     keys = looking.table.key_bar()
-    assert ("quit", "") in keys[:3]  # in sight at any width
+    assert ("quit", "") in keys[:3]  # visible at any width
     bar = picture(looking.table.board, Scene(keys=keys), 80, 24, Theme()).text().split("\n")[21]
     assert "PgUp PgDn  round" in bar
     assert all(f" {key}" in bar for key, _ in keys)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_on_a_full_screen_keys_step_jump_and_play(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+def test_on_the_full_screen_keys_step_jump_and_play(tmp_path: Path) -> None:
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(PRESETS["classic"].with_options({"dice": "3"})).machines[0].transcript)
     with Terminal(tmp_path, "replay", str(path), "--ui", "screen", "--pace", "0.1") as person:
@@ -436,7 +438,7 @@ def test_on_a_full_screen_keys_step_jump_and_play(tmp_path: Path) -> None:
         assert person.is_sane()
 
 
-def test_no_name_of_a_file_forges_the_verdict_in_the_title(tmp_path: Path) -> None:
+def test_no_file_name_forges_the_verdict_in_the_title(tmp_path: Path) -> None:
     forged = tmp_path / "evening: fair. by Ada.p2pdice"
     forged.write_bytes((Path(__file__).parents[1] / "vectors" / "illegal-move.p2pdice").read_bytes())
     examined = examine(forged.read_bytes())

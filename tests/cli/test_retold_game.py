@@ -1,4 +1,4 @@
-"""A game of an arena is shown again as it was played, and nothing claims that it was verified."""
+"""A game of an arena can be replayed, and nothing claims that it was verified."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from tests.cli.conftest import Run
 from tests.cli.paper import Paper
 from tests.cli.test_arena import plan, played
 from tests.cli.test_arena import text as fixture_of
+from tests.cli.test_game_file import FAULT
 
 if sys.platform != "win32":
     from tests.cli.screen import Terminal
 
     class Looking(Terminal):
-        """Somebody who looks back at a game with a fault that has a control sequence in it."""
+        """A terminal that replays a game with a control sequence in a fault."""
 
         shows_foreign_text = True
 
@@ -61,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("rules", PRESETS)
-def test_it_is_told_as_it_was_played(rules: str) -> None:
+def test_a_game_is_replayed_as_it_was_played(rules: str) -> None:
     data = game("odds", "press", "random", rules=rules, size=3)
     told = [event for _, event in retold(data).tell()]
     moves = [line["do"] for line in data["lines"] if line.get("do", "")[:1].isdigit()]
@@ -78,7 +79,7 @@ def test_it_is_told_as_it_was_played(rules: str) -> None:
     assert board.over is not None
 
 
-def test_it_can_be_told_from_any_step_and_from_any_seat() -> None:
+def test_a_game_can_be_replayed_from_any_step_and_seat() -> None:
     shown = retold(game(RARE, "odds"))
     whole = list(shown.tell())
     for since in range(1, shown.last_step + 1):
@@ -89,7 +90,7 @@ def test_it_can_be_told_from_any_step_and_from_any_seat() -> None:
     assert [event.hand for event in seen if isinstance(event, DiceRolled)] == [hand for hand in hands if hand]
 
 
-def test_a_fault_is_told_at_the_move_that_was_played_instead() -> None:
+def test_a_fault_is_reported_at_the_move_that_replaced_it() -> None:
     data = game(RARE, "odds")
     data["described"][0]["times"] = 3
     told = list(retold(data).tell())
@@ -102,7 +103,7 @@ def test_a_fault_is_told_at_the_move_that_was_played_instead() -> None:
 
 
 def notes_at(lines: list[str], data: dict[str, Any]) -> list[str]:
-    """Return what the talk of a screen says where these lines lead, at the table of a replay."""
+    """Return the talk on the screen of a replay after these typed lines."""
     paper = Paper(is_interactive=True)
     paper.shows_board = True
     table = ReplayTable(retold(data), Showing(pace=0), None, "x: UNSIGNED.", paper)
@@ -112,7 +113,7 @@ def notes_at(lines: list[str], data: dict[str, Any]) -> list[str]:
     return [said.text for said in table.notes]
 
 
-def test_at_the_table_a_fault_is_in_the_talk_at_its_scene_and_nowhere_else() -> None:
+def test_a_fault_is_in_the_talk_of_its_scene_only() -> None:
     data = game(RARE, "odds")
     data["described"][0]["times"] = 1
     after = sum("deal" in line for line in data["lines"][: data["described"][0]["line"] + 1])
@@ -124,12 +125,12 @@ def test_at_the_table_a_fault_is_in_the_talk_at_its_scene_and_nowhere_else() -> 
     assert notes_at([*forward, "next"], data) == []
     assert notes_at([*forward, "next", "back"], data) == told
     assert notes_at([*forward, "end", "round 1", *forward, "as odds"], data) == told
-    first["line"] = len(data["lines"])  # an error when the class is told the result
+    first["line"] = len(data["lines"])  # as if the class failed when it was told the result
     assert notes_at(["end"], data) == told
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_on_the_screen_of_a_replay_a_fault_is_drawn_as_news(file: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
+def test_on_the_screen_of_a_replay_a_fault_is_drawn_as_a_notice(file: Path, tmp_path: Path) -> None:
     with Looking(tmp_path, "replay", str(file), "--game", "1", "--ui", "screen", "--pace", "0") as person:
         person.until("round 1 of")
         person.type("round 2\r")
@@ -154,7 +155,7 @@ def test_on_the_screen_of_a_replay_a_fault_is_drawn_as_news(file: Path, tmp_path
         lambda data: data.update(lines=[]),
     ],
 )
-def test_a_line_that_is_no_game_by_the_rules_is_not_shown(change: Callable[[dict[str, Any]], object]) -> None:
+def test_a_game_that_breaks_the_rules_is_not_replayed(change: Callable[[dict[str, Any]], object]) -> None:
     data = game("odds", "odds")
     change(data)
     filed = Game.from_json(data)
@@ -162,7 +163,7 @@ def test_a_line_that_is_no_game_by_the_rules_is_not_shown(change: Callable[[dict
         RetoldGame(Path("x"), filed)
 
 
-def test_a_replay_says_that_nobody_signed_it_and_claims_nothing(here: Run, file: Path) -> None:
+def test_a_replayed_game_is_called_unsigned_and_never_fair(here: Run, file: Path) -> None:
     done = here("replay", str(file), "--game", "1")
     assert done.returncode == 0, done.stderr
     assert "game 1: UNSIGNED.\n  Nobody signed this game, so nothing was verified" in done.stdout
@@ -173,7 +174,7 @@ def test_a_replay_says_that_nobody_signed_it_and_claims_nothing(here: Run, file:
     assert events[-1]["type"] == "MatchOver"
 
 
-def test_the_end_of_a_game_at_the_table_claims_no_proof() -> None:
+def test_the_end_of_a_replayed_game_claims_no_proof() -> None:
     board = Board()
     for _, event in retold(game("odds", "odds")).tell():
         board.take(event)
@@ -182,7 +183,7 @@ def test_the_end_of_a_game_at_the_table_claims_no_proof() -> None:
     assert "proves it" not in shown
 
 
-def test_a_report_says_that_nobody_signed_it_and_has_no_verifier(here: Run, file: Path, tmp_path: Path) -> None:
+def test_the_report_of_a_game_is_called_unsigned_and_has_no_verifier(here: Run, file: Path, tmp_path: Path) -> None:
     page = tmp_path / "game.html"
     done = here("report", str(file), "--game", "0", "-o", str(page))
     assert done.returncode == 0, done.stderr
@@ -200,7 +201,7 @@ def test_a_report_says_that_nobody_signed_it_and_has_no_verifier(here: Run, file
         (("--game", "9"), ExitCode.FAILURE, "It has no game 9: its four games are numbered 0 to 3."),
     ],
 )
-def test_a_game_that_is_not_there_is_not_shown(
+def test_a_missing_game_number_is_refused_with_the_numbers(
     here: Run, file: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     done = here("replay", str(file), *arguments)
@@ -209,7 +210,7 @@ def test_a_game_that_is_not_there_is_not_shown(
     assert "--game 0" in done.stderr
 
 
-def test_one_line_of_a_file_is_enough(here: Run, file: Path, tmp_path: Path) -> None:
+def test_a_single_line_of_a_file_can_be_replayed(here: Run, file: Path, tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(file.read_bytes().splitlines(keepends=True)[2])
     assert "UNSIGNED" in here("replay", str(tmp_path / "one")).stdout
 
@@ -217,18 +218,8 @@ def test_one_line_of_a_file_is_enough(here: Run, file: Path, tmp_path: Path) -> 
 def test_hostile_text_in_a_file_is_escaped(here: Run, tmp_path: Path) -> None:
     data = game("odds", "odds")
     data |= {"bots": ["x"] * 2, "names": ["\x1b[2J\u202e", "odds"], "seed": "\x1b[2J\n", "rules": "\x1b]0;x\x07"}
-    data["described"] = [
-        {
-            "seat": 0,
-            "line": 3,
-            "kind": "late",
-            "reason": "\x1b[2J\nFAIR.",
-            "played": "\x07",
-            "trace": "",
-            "log": "\x1b[2J",
-            "times": 2,
-        }
-    ]
+    hostile = {"line": 3, "reason": "\x1b[2J\nFAIR.", "played": "\x07", "log": "\x1b[2J", "times": 2}
+    data["described"] = [FAULT | hostile]
     (tmp_path / "one").write_text('{"type":"game",' + json.dumps(data).removeprefix('{"type": "game", ') + "\n")
     for options in ((), ("--json",)):
         done = here("replay", str(tmp_path / "one"), *options)
@@ -237,7 +228,7 @@ def test_hostile_text_in_a_file_is_escaped(here: Run, tmp_path: Path) -> None:
         assert "\nFAIR." not in done.stdout
 
 
-def test_a_game_that_breaks_off_is_not_shown(here: Run, file: Path) -> None:
+def test_a_truncated_game_is_not_replayed(here: Run, file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-100])
     done = here("replay", str(file), "--game", "3")
     assert (done.returncode, done.stdout) == (ExitCode.FAILURE, "")

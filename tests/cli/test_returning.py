@@ -1,6 +1,6 @@
-"""Tables of players who come back to a match, and of spectators who come late: they show what was before, or nothing.
+"""Tables of players who return to a match, and of spectators who come late: what they show of the earlier match.
 
-The nodes are real ones, in a room whose time jumps.
+The nodes are real. They run in a simulated room with a virtual clock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHORT = PRESETS["classic"].with_options({"dice": "2"})
 
 
 async def play(people: Sequence[Person], is_enough: Callable[[], object]) -> None:
-    """Let people answer their turns until it is enough."""
+    """Let players answer their turns until ``is_enough`` returns true."""
     answered: set[tuple[str, int]] = set()
     bots = {person.name: OddsPlayer(Random(person.name)) for person in people}
     while not is_enough():
@@ -54,7 +54,7 @@ def round_of(person: Person) -> int:
 
 
 def player_table(person: Person) -> LiveTable:
-    """Return the table of a player who has seen all events of the program."""
+    """Return the table of a player after all their events."""
     table, _ = on_paper(person.node, home=person.node.home.path)
     for event in person.events:
         table.take(event)
@@ -62,7 +62,7 @@ def player_table(person: Person) -> LiveTable:
 
 
 def spectator_table(person: Person) -> tuple[LiveTable, list[str]]:
-    """Return the table of a spectator, and what is told there."""
+    """Return the table of a spectator after all their events, and its sentences."""
     paper = Paper(is_interactive=False)
     table = SpectatorTable(person.node, Showing(), "")
     table.face = paper
@@ -72,7 +72,7 @@ def spectator_table(person: Person) -> tuple[LiveTable, list[str]]:
 
 
 @in_room
-async def test_the_rounds_before_a_return_are_part_of_the_match(room: Room) -> None:
+async def test_a_returned_players_board_has_the_earlier_rounds(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3, SHORT)
     await play((ada, ben, cleo), lambda: round_of(ada) == 3 and ada.told(Happened)[-1].state.bids)
     await ada.die()
@@ -94,7 +94,7 @@ async def test_the_rounds_before_a_return_are_part_of_the_match(room: Room) -> N
 
 
 @in_room
-async def test_matches_before_a_return_count_in_the_score_of_the_evening(room: Room) -> None:
+async def test_the_score_of_the_evening_survives_a_restart(room: Room) -> None:
     host, guest = await room.sit("Host"), await room.sit("Ada")
     won: list[str] = []
     for _ in range(3):
@@ -121,7 +121,7 @@ DAY = 24 * 3600
 
 
 def match(number: int, begun: int, winner: int | None, *players: int) -> StoredMatch:
-    """Return a stored match between owners of keys with these numbers."""
+    """Return a stored match between players with these numbers."""
     joins = [Join(bytes(16), bytes([each]) * 32, bytes(32), "Somebody", (), bytes(32), "redeemed") for each in players]
     roster = tuple(JoinRecord(join.encoded(), b"", b"", join) for join in joins)
     data = Genesis(bytes(16), SHORT, Patience(), roster).encoded()
@@ -140,9 +140,9 @@ def match(number: int, begun: int, winner: int | None, *players: int) -> StoredM
         ([match(1, -1, ME, ME, ADA), match(2, PAUSE, ME, ME, ADA)], [ME]),
         ([match(1, DAY, ME, ME, ADA), match(2, DAY, ME, ME, ADA)], [ME, ME]),
     ],
-    ids=["none", "two", "one without an end", "somebody left", "others", "the evening before", "a clock set back"],
+    ids=["none", "two", "one unfinished", "a player left", "other players", "the day before", "a clock set back"],
 )
-def test_an_evening_goes_back_as_long_as_somebody_stays(earlier: list[StoredMatch], winners: list[int]) -> None:
+def test_the_score_covers_earlier_matches_with_the_same_players(earlier: list[StoredMatch], winners: list[int]) -> None:
     later = [match(3, 2 * PAUSE, None, ME, ADA), match(4, 2 * PAUSE, ME, ME, ADA)]
     found = find_winners([*later, *earlier], later[0].match)
     assert [*found.values()][::-1] == [(fingerprint(bytes([each]) * 32),) for each in winners]
@@ -152,7 +152,7 @@ def test_an_evening_goes_back_as_long_as_somebody_stays(earlier: list[StoredMatc
 
 
 @in_room
-async def test_who_comes_back_on_their_turn_is_shown_no_time_that_only_the_others_know(room: Room) -> None:
+async def test_a_player_who_returns_on_their_turn_sees_no_clock_for_that_turn(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3)
     await asyncio.sleep(5)
     await ada.die()
@@ -172,7 +172,7 @@ async def test_who_comes_back_on_their_turn_is_shown_no_time_that_only_the_other
     assert clock.seconds > 50
 
 
-def test_a_player_whose_network_was_lost_is_shown_no_such_time_either(tmp_path: Path) -> None:
+def test_a_player_who_lost_the_network_sees_no_clock_for_that_turn(tmp_path: Path) -> None:
     seen: set[str] = set()
 
     async def scene(room: Room) -> None:
@@ -197,7 +197,7 @@ def test_a_player_whose_network_was_lost_is_shown_no_such_time_either(tmp_path: 
 
 
 @in_room
-async def test_a_late_spectator_is_told_no_time_that_only_the_players_know(room: Room) -> None:
+async def test_a_late_spectator_sees_no_clock_for_the_running_turn(room: Room) -> None:
     ada, ben, _ = await in_turn(room, 3)
     await asyncio.sleep(20)
     eve = await room.sit("Eve")
@@ -211,7 +211,7 @@ async def test_a_late_spectator_is_told_no_time_that_only_the_players_know(room:
 
 
 @in_room
-async def test_who_was_cut_off_is_told_to_hurry_without_a_time(room: Room) -> None:
+async def test_a_player_who_was_cut_off_is_told_to_hurry_without_a_time(room: Room) -> None:
     ada, *others = await in_turn(room, 3)
     await asyncio.sleep(20)
     for cut in (room.cut, room.mend):

@@ -1,4 +1,4 @@
-"""A ruleset explains itself from its options, so that house rules do so too."""
+"""``p2pdice rules``: the page about a ruleset is generated from its options, so it also describes house rules."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.render import faces
@@ -32,7 +32,7 @@ SPELLINGS = {
 
 @st.composite
 def changed(draw: st.DrawFn) -> tuple[Ruleset, Ruleset]:
-    """Return a ruleset and another one that differs in a single option."""
+    """Return two rulesets that differ in at most one option."""
     base = PRESETS[draw(st.sampled_from(sorted(PRESETS)))]
     name = draw(st.sampled_from(sorted(SPELLINGS)))
     value = draw(st.sampled_from(SPELLINGS[name]))
@@ -44,44 +44,44 @@ def changed(draw: st.DrawFn) -> tuple[Ruleset, Ruleset]:
 
 
 @given(changed())
-def test_every_option_changes_what_is_explained(pair: tuple[Ruleset, Ruleset]) -> None:
+def test_every_option_changes_the_rules_page(pair: tuple[Ruleset, Ruleset]) -> None:
     pages = [explain(ruleset, "Rules").partition("Options:")[0] for ruleset in pair]
     assert (pages[0] == pages[1]) == (pair[0] == pair[1])
 
 
 @given(changed())
-def test_no_page_is_wider_than_a_terminal(pair: tuple[Ruleset, Ruleset]) -> None:
+def test_no_rules_page_is_wider_than_a_terminal(pair: tuple[Ruleset, Ruleset]) -> None:
     assert max(map(len, explain(pair[1], "Rules").splitlines())) <= WIDTH
     assert "\n" not in summary(pair[1])
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if not PRESETS[name].motes])
 @pytest.mark.parametrize("dice", range(1, 11))
-def test_the_calls_of_the_worked_rounds_are_right_with_few_dice_and_with_many(name: str, dice: int) -> None:
+def test_the_worked_rounds_are_correct_with_any_number_of_dice(name: str, dice: int) -> None:
     page = explain(rules(name, dice=str(dice), dice_cap="none"), "Rules")
     assert page.count("one short") + page.count("just enough") == page.count("The cups go up")
 
 
-def test_the_list_names_every_preset(here: Run) -> None:
+def test_rules_lists_every_preset(here: Run) -> None:
     done = here("rules")
     assert done.returncode == 0
     assert [line.partition(":")[0] for line in done.stdout.splitlines() if line[:1].strip()][:-1] == list(PRESETS)
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_page_names_the_options_that_it_was_made_of(here: Run, name: str) -> None:
+def test_a_rules_page_names_the_options_of_its_ruleset(here: Run, name: str) -> None:
     page = here("rules", name).stdout
     options = " ".join(page.rpartition("Options: ")[2].partition("\n\n")[0].split())
     assert options == " ".join(f"{key}={value}" for key, value in PRESETS[name].options())
 
 
-def test_house_rules_are_called_what_they_are(here: Run) -> None:
+def test_house_rules_are_named_by_their_changes(here: Run) -> None:
     page = here("rules", "perudo", "--set", "dice-cap=none", "--set", "dice=3").stdout
     assert page.startswith("Perudo with dice-cap=none, dice=3\n")
     assert "three dice each" in page
 
 
-def test_rules_as_data(here: Run) -> None:
+def test_rules_prints_json(here: Run) -> None:
     load: Callable[[str], dict[str, object]] = json.loads
     every = load(here("rules", "--json").stdout)
     one = load(here("rules", "joker", "--json").stdout)
@@ -94,7 +94,7 @@ def test_rules_as_data(here: Run) -> None:
     )
 
 
-def test_motes_are_explained_so_that_they_can_be_played(here: Run) -> None:
+def test_the_page_about_motes_explains_every_mote_and_power(here: Run) -> None:
     page = " ".join(here("rules", "motes").stdout.split())
     for mote in MOTES:
         assert f"{mote.capitalize()} ({'sunset, sunrise' if GROUP_OF[mote] == 'redeemed' else 'night'})." in page
@@ -106,17 +106,17 @@ def test_motes_are_explained_so_that_they_can_be_played(here: Run) -> None:
 
 
 def page_of(name: str, **changes: str) -> str:
-    """Return a page as one line of words."""
+    """Return the page about a ruleset, with all whitespace collapsed."""
     return " ".join(explain(rules(name, **changes), "Rules").split())
 
 
-def test_that_exact_ends_some_day_is_said_once() -> None:
+def test_the_end_of_exact_calls_is_mentioned_once() -> None:
     for name in PRESETS:
         said = page_of(name).partition("Options:")[0].count("From round 1,000 on")
         assert said == (PRESETS[name].exact == "gain")
 
 
-def test_a_special_round_is_explained_only_where_it_can_come() -> None:
+def test_special_rounds_are_explained_only_if_they_can_occur() -> None:
     assert "they start the next round, and it is special" in page_of("perudo")
     never = page_of("perudo", dice="1")
     assert "It never comes: everybody starts with one" in never
@@ -139,7 +139,7 @@ def test_bidding_comes_before_motes() -> None:
     assert sorted(headings, key=page.index) == headings
 
 
-def test_stakes_say_what_there_is_to_stake_and_where_it_stays() -> None:
+def test_the_page_about_stakes_explains_coins_and_payouts() -> None:
     page = page_of("classic", stakes="yes")
     assert "A newcomer has 1,000 coins and no run tickets; what is won and lost stays in the purse" in page
     assert "(stake 50 tickets 1)" in page
@@ -161,15 +161,14 @@ def test_a_page_says_who_leads_the_first_round(name: str) -> None:
     )
 
 
-def test_immunity_is_said_to_last_until_it_is_used_and_not_to_be_doubled() -> None:
+def test_the_page_explains_the_limits_of_a_shield() -> None:
     page = page_of("motes")
     assert "It lasts until it is used or you are out" in page
     assert "while you are shielded you cannot play another Grey" in page
 
 
 @given(rulesets(), st.integers(2, 5), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
-def test_places_are_shared_only_where_the_page_says_so(ruleset: Ruleset, players: int, seed: int) -> None:
+def test_places_are_shared_only_if_the_page_says_so(ruleset: Ruleset, players: int, seed: int) -> None:
     *_, (_, state, _) = random_play(ruleset, players, Random(seed))
     page = " ".join(explain(ruleset, "Rules").split())
     shared = "Players who go out on the same call share a place" in page
@@ -191,7 +190,7 @@ RAISED = re.compile(r"[Oo]ver three fours that is (.*?)(?:, but not (\w+ \w+))?[
 
 
 @pytest.mark.parametrize("order", RAISES)
-def test_the_raises_given_as_examples_are_raises(order: str) -> None:
+def test_the_examples_of_raises_are_legal_raises(order: str) -> None:
     found = RAISED.search(RAISES[order])
     assert found is not None
     state = play(rolled(rules("classic", raise_=order), (5, 5)), "3x4")
@@ -205,8 +204,7 @@ def test_the_raises_given_as_examples_are_raises(order: str) -> None:
 
 
 @given(rulesets())
-@settings(max_examples=60, deadline=None)
-def test_every_page_ends_with_a_round_whose_dice_are_counted_right(ruleset: Ruleset) -> None:
+def test_the_worked_rounds_of_every_page_are_counted_correctly(ruleset: Ruleset) -> None:
     page = explain(ruleset, "Rules")
     assert page == explain(ruleset, "Rules")
     shown = page.partition("worked round")[2]
@@ -233,7 +231,7 @@ def test_every_page_ends_with_a_round_whose_dice_are_counted_right(ruleset: Rule
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_worked_rounds_show_what_the_rules_are_about(name: str) -> None:
+def test_the_worked_rounds_show_what_is_special_about_the_rules(name: str) -> None:
     shown = page_of(name).partition("worked round")[2]
     ruleset = PRESETS[name]
     assert "calls liar" in shown

@@ -1,4 +1,4 @@
-"""The full screen on a real terminal: whole matches played with keys, at several sizes, and left in order."""
+"""The full screen on a pseudo-terminal: keys, pages, boxes, colours, and how it is left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.programs import side_by_side
 from tests.tiers import thoroughly
 
 if sys.platform == "win32":
-    pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
+    pytest.skip("needs a POSIX pseudo-terminal", allow_module_level=True)
 
 from tests.cli.keys import BAND, COLOR, DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, RIGHT, UP, KeyPlayer
 from tests.cli.screen import Terminal
@@ -32,7 +32,7 @@ Open = Callable[..., KeyPlayer]
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Open]:
-    """Open full screens, each with a home of its own."""
+    """A function that starts a command on the full screen, with a home of its own."""
     with ExitStack() as stack:
 
         def start(home: str, *arguments: str, **options: object) -> KeyPlayer:
@@ -41,8 +41,27 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
         yield start
 
 
-def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(terminal: Open) -> None:
-    """Others, at each size and in each mode, are played in :mod:`tests.cli.test_screen_matches`."""
+@pytest.fixture(scope="module")
+def shared_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyPlayer]:
+    """A table against a bot for several tests. They are in one group, so that a single process opens it."""
+    with KeyPlayer(tmp_path_factory.mktemp("shared") / "a", "host", "--bots", "1") as player:
+        yield player
+
+
+@pytest.fixture
+def on_turn(shared_table: KeyPlayer) -> Iterator[KeyPlayer]:
+    """A player on turn at the shared table, with an empty input line."""
+    shared_table.wait_for(shared_table.is_asked, "a turn")
+    yield shared_table
+    shared_table.type(ESCAPE)
+    shared_table.until_last_line("your turn>")
+
+
+SHARED = pytest.mark.xdist_group("shared table")
+
+
+def test_a_whole_match_is_played_with_keys_while_the_window_is_resized(terminal: Open) -> None:
+    """More sizes and colour modes are tested in :mod:`tests.cli.test_screen_matches`."""
     player = terminal("a", "host", "--rules", "motes", "--pledge", "redeemed", "--bots", "2")
     sizes = iter(((60, 20), (120, 40), (80, 24), (40, 12)))
 
@@ -54,19 +73,19 @@ def test_a_whole_match_is_played_with_keys_alone_while_the_window_changes(termin
     player.resize(80, 24)
     player.wait_for(player.is_over, "the end card")
     player.until_display("match over", "again", "quit")
-    player.type("q\r")  # the ghost after the cursor is taken
+    player.type("q\r")  # the grey completion after the cursor is accepted
     assert player.end() == ExitCode.DONE
     assert player.is_sane()
     assert b"\x1b[?1049h" in player.raw
     after = player.raw.rpartition(b"\x1b[?1049l")[2].decode()
-    assert "p2pdice verify " in after  # what is to be copied stays on the terminal
+    assert "p2pdice verify " in after  # a command to copy stays on the terminal
     assert "You left the table." in after
 
 
-def test_a_qr_code_is_shown_once_on_the_screen_and_on_a_page_where_there_is_no_room_for_it(terminal: Open) -> None:
+def test_a_qr_code_is_shown_beside_the_seats_or_on_a_page(terminal: Open) -> None:
     player = terminal("a", "host", "--qr", size=(80, 24))
     code = [row.rstrip() for row in qr_code(player.join_line(), "dark")]
-    assert not any(code[3] in row for row in player.display()), "no slice of it is beside the code"
+    assert not any(code[3] in row for row in player.display()), "no part of it is on the screen"
     player.type("qr\r")
     player.until_display("Qr", "back to the table", *code)
     player.type(ESCAPE)
@@ -82,9 +101,9 @@ def test_a_qr_code_is_shown_once_on_the_screen_and_on_a_page_where_there_is_no_r
     player.until_said("Make the window larger, or give your friend the long line instead.")
 
 
-def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
+@SHARED
+def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(on_turn: KeyPlayer) -> None:
+    player = on_turn
     player.type(RIGHT)
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
     chosen = player.last_line()
@@ -101,22 +120,20 @@ def test_a_bid_is_chosen_with_arrows_and_shown_with_its_odds(terminal: Open) -> 
     player.wait_for(lambda: re.search(r"\d%", "\n".join(player.display())), "odds")
 
 
-def test_typing_replaces_a_bid_chosen_with_keys_and_continues_a_completed_word(
-    terminal: Open,
-) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
+@SHARED
+def test_typing_replaces_a_bid_chosen_with_keys_and_continues_a_completed_word(on_turn: KeyPlayer) -> None:
+    player = on_turn
     player.type(RIGHT)
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
     player.type("sa")
-    player.until_last_line("your turn> say")  # the last letter is a ghost
+    player.until_last_line("your turn> say")  # the last letter is a grey completion
     player.type("\t good luck")
     player.until_last_line("your turn> say good luck")
 
 
-def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
+@SHARED
+def test_a_call_by_key_needs_confirmation(on_turn: KeyPlayer) -> None:
+    player = on_turn
     if "call liar" not in player.key_bar():
         player.make_first()
         player.wait_for(lambda: player.is_asked() and "call liar" in player.key_bar(), "a bid of the bot")
@@ -127,20 +144,20 @@ def test_a_slip_of_the_calling_key_costs_nothing(terminal: Open) -> None:
     assert "You call" not in "\n".join(player.display())
 
 
-def test_help_covers_the_table_until_a_key_is_pressed(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
+@SHARED
+def test_help_covers_the_table_until_a_key_is_pressed(on_turn: KeyPlayer) -> None:
+    player = on_turn
     player.type("?")
     player.until_display("Help", "Keys:", "call liar", "back to the table")
     player.type(PAGE_DOWN)
     player.until_display("At any time:", "quit")
-    player.type("x")  # it closes the page, and begins the next line
+    player.type("x")  # closes the page, and is the first letter of the next line
     player.wait_for(lambda: "back to the table" not in player.key_bar(), "the table")
     player.until_last_line("your turn> x")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 14)])
-def test_the_rules_are_read_at_the_table_as_a_page(terminal: Open, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [(80, 24), *thoroughly([(40, 14)])])
+def test_rules_and_help_are_read_as_pages(terminal: Open, size: tuple[int, int]) -> None:
     player = terminal("a", "host", "--bots", "1", "--rules", "perudo", size=size)
     player.wait_for(player.is_asked, "a turn")
     player.type("rules\r")
@@ -151,40 +168,36 @@ def test_the_rules_are_read_at_the_table_as_a_page(terminal: Open, size: tuple[i
     assert re.search("gains a die: five( now)?\\.", " ".join(" ".join(player.display()).split()))
     player.type(ESCAPE)
     player.wait_for(lambda: "back to the table" not in player.key_bar(), "the table")
-
-
-def test_the_page_of_help_breaks_no_word(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1", size=(60, 20))
-    player.wait_for(player.is_asked, "a turn")
+    player.resize(60, 20)
     player.type("?")
     told = " ".join(" ".join(player.until_display("Keys:", "back to the table")).split())
     for key, does in [*KEY_HELP.items()][:6]:
-        assert f"{key} {does}" in told
+        assert f"{key} {does}" in told, "no word is broken"
 
 
-def test_a_bid_that_cannot_be_made_is_not_offered_to_enter(terminal: Open) -> None:
+def test_enter_is_not_offered_for_an_illegal_bid(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1", "--rules", "perudo")
     player.wait_for(player.is_asked, "a turn")
     if "make the first bid" not in player.status():
         player.type("!!")
         player.wait_for(lambda: "make the first bid" in player.status(), "another round")
-    player.type("1x1")  # no ones to begin with, by these rules
+    player.type("1x1")  # these rules allow no opening bid on ones
     player.until_last_line("your turn> 1x1")
     assert "Enter" not in player.key_bar()
 
 
-def test_words_are_typed_completed_and_answered_as_in_lines(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
+@SHARED
+def test_words_are_completed_and_answered_on_the_full_screen(on_turn: KeyPlayer) -> None:
+    player = on_turn
     player.type("od\t")
     player.until_last_line("your turn> odds")
     player.type(" 9x4\r")
     player.until_said("ine fours", " likely, ")
-    player.type(UP)  # an arrow chooses a bid while the line is empty
+    player.type(UP)  # with an empty line, an arrow chooses a bid
     player.wait_for(lambda: re.search(r"your turn> \dx\d$", player.last_line()), "a bid")
 
 
-def test_a_reply_goes_when_the_turn_does(terminal: Open) -> None:
+def test_a_reply_disappears_at_the_end_of_the_turn(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "2", pace="3")
     while "is choosing" not in player.status():
         player.wait_for(lambda: player.is_asked() or "is choosing" in player.status(), "a turn")
@@ -196,27 +209,24 @@ def test_a_reply_goes_when_the_turn_does(terminal: Open) -> None:
     player.wait_for(lambda: not any("Not yet: " in row for row in player.display()), "the next turn")
 
 
-def test_a_line_longer_than_the_window_leaves_the_prompt_in_sight(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
-    player.type("x" * 100)
-    player.until_display("xx")
-    player.type(ESCAPE)
-    player.until_last_line("your turn>")
+@SHARED
+def test_a_line_longer_than_the_window_keeps_the_prompt_visible(on_turn: KeyPlayer) -> None:
+    on_turn.type("x" * 100)
+    on_turn.until_display("xx")
 
 
-def test_leaving_a_match_is_asked_about_in_a_box_and_conceding_begins_there(terminal: Open) -> None:
+def test_leaving_opens_a_box_that_also_offers_to_concede(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1")
     player.wait_for(player.is_asked, "a turn")
     player.type("\x04")
     player.until_display("Leave the table?", "s  Stay", "l  Come back later", "c  Concede", "you lose this match")
-    player.type("x")  # no choice, and no beginning of a line
+    player.type("x")  # neither a choice nor the start of a line
     player.type(ESCAPE)
     player.wait_for(lambda: "Leave the table?" not in "\n".join(player.display()), "the table")
     assert player.last_line() == "your turn>"
     player.type("concede\r")
     player.until_display("▸ c  Concede")
-    player.type("odd\r")  # no choice, so its Enter does not choose either
+    player.type("odd\r")  # not a choice, so Enter does not choose either
     player.type(UP)
     player.until_display("▸ l  Come back later")
     player.type(f"{DOWN}\r")
@@ -224,9 +234,9 @@ def test_leaving_a_match_is_asked_about_in_a_box_and_conceding_begins_there(term
     assert "Ben wins" in player.status()
 
 
-def test_one_ctrl_c_leaves_no_table(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
+def test_ctrl_c_twice_leaves_and_restores_the_window_title(terminal: Open) -> None:
+    player = terminal("a", "host", "Friday", "--seats", "2")
+    player.wait_for(lambda: player.title() == "Friday: 1 of 2", "a title")
     player.type("\x03")
     player.until_display("Ctrl-C again leaves the table.")
     player.type("o")
@@ -235,20 +245,13 @@ def test_one_ctrl_c_leaves_no_table(terminal: Open) -> None:
     player.until_display("Ctrl-C again leaves the table.")
     player.type("\x03")
     assert player.end() == ExitCode.INTERRUPTED
-
-
-def test_the_title_of_the_window_says_whose_turn_it_is_and_is_given_back(terminal: Open) -> None:
-    player = terminal("a", "host", "Friday", "--seats", "2")
-    player.wait_for(lambda: player.title() == "Friday: 1 of 2", "a title")
-    player.type("\x03\x03")
-    player.end()
     assert player.raw.index(b"\x1b[22;2t") < player.raw.index(b"\x1b]2;Friday") < player.raw.rindex(b"\x1b[23;2t")
     solo = terminal("b", "host", "Friday", "--bots", "1")
     solo.wait_for(solo.is_asked, "a turn")
     solo.wait_for(lambda: solo.title() == "▶ Your turn - Friday", "another title")
 
 
-def test_a_key_shows_the_rest_of_a_showdown_at_once(terminal: Open) -> None:
+def test_a_key_skips_the_pauses_of_a_showdown(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1", pace="4")
     called = re.compile("calls? liar on")
     player.wait_for(player.is_asked, "a turn")
@@ -261,11 +264,11 @@ def test_a_key_shows_the_rest_of_a_showdown_at_once(terminal: Open) -> None:
     began = time.monotonic()
     player.type("n")
     player.wait_for(lambda: "round 2" in player.display()[0], "the next round")
-    assert time.monotonic() - began < 8  # it takes more than 20 at this pace
+    assert time.monotonic() - began < 8  # at this pace, it would take more than 20 seconds
     assert player.last_line().endswith("n")
 
 
-def test_the_talk_has_a_line_for_a_round_and_none_for_its_bids(terminal: Open) -> None:
+def test_the_talk_has_one_line_per_round(terminal: Open) -> None:
     player = terminal("a", "host", "--bots", "1")
     player.wait_for(player.is_asked, "a turn")
     while "Round 1: " not in player.said():
@@ -281,9 +284,9 @@ def test_the_talk_has_a_line_for_a_round_and_none_for_its_bids(terminal: Open) -
     assert not re.search(r"\b(bids?|opens?|rolls?)\b", told)
 
 
-def test_a_ghost_completes_words_and_leaves_moves_alone(terminal: Open) -> None:
-    player = terminal("a", "host", "--bots", "1")
-    player.wait_for(player.is_asked, "a turn")
+@SHARED
+def test_the_grey_completion_completes_words_but_not_moves(on_turn: KeyPlayer) -> None:
+    player = on_turn
     player.type("3")
     player.until_last_line("your turn> 3")
     player.type("\x7f")
@@ -305,13 +308,13 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(terminal: Open,
     player.wait_for(player.is_asked, "a turn")
     for key in keys:
         player.type(key)
-        time.sleep(0.3)  # a dialog opens only after the line was obeyed
+        time.sleep(0.3)  # a dialog opens only after the line was processed
     assert player.end() == (ExitCode.INTERRUPTED if keys[0] == "\x03" else ExitCode.DONE)
     assert "p2pdice resume " in player.raw.rpartition(b"\x1b[?1049l")[2].decode()
     assert player.is_sane()
 
 
-def test_the_end_of_the_process_restores_the_terminal_too(terminal: Open) -> None:
+def test_termination_restores_the_terminal(terminal: Open) -> None:
     player = terminal("a", "host")
     player.until_display("Tell your friends")
     player.process.terminate()
@@ -321,9 +324,10 @@ def test_the_end_of_the_process_restores_the_terminal_too(terminal: Open) -> Non
 
 
 @pytest.mark.parametrize(
-    ("variables", "is_colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)]
+    ("variables", "is_colored"),
+    [pytest.param({}, True, marks=pytest.mark.thorough), ({"NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)],
 )
-def test_colours_are_left_out_where_none_are_wanted_or_there_are_none(
+def test_colours_are_omitted_if_unwanted_or_unsupported(
     terminal: Open, variables: dict[str, object], is_colored: bool
 ) -> None:
     player = terminal("a", "host", "--bots", "1", **variables)
@@ -332,14 +336,16 @@ def test_colours_are_left_out_where_none_are_wanted_or_there_are_none(
     assert bool(COLOR.search(player.raw)) == is_colored
 
 
-@pytest.mark.parametrize(("color", "code"), [("dark", b"107"), ("light", b"40"), ("none", b"")])
-def test_colours_are_those_that_are_settled(terminal: Open, tmp_path: Path, color: str, code: bytes) -> None:
+@pytest.mark.parametrize(
+    ("color", "code"), [("dark", b"107"), ("light", b"40"), pytest.param("none", b"", marks=pytest.mark.thorough)]
+)
+def test_colours_follow_the_setting(terminal: Open, tmp_path: Path, color: str, code: bytes) -> None:
     settings = tmp_path / "config.toml"
     settings.write_text(f'color = "{color}"\n', encoding="utf-8")
     player = terminal("a", "host", "--bots", "1", P2PDICE_CONFIG=str(settings))
     player.wait_for(player.is_asked, "a turn")
     grounds = set(re.findall(rb"[\[;](4[0-7]|10[0-7])(?=[;m])", player.raw))
-    assert not code or code in grounds, "the ground of dice"
+    assert not code or code in grounds, "the background of dice"
     assert not {b"107", b"40"} - {code} & grounds
     assert bool(COLOR.search(player.raw)) == bool(code)
 
@@ -352,8 +358,8 @@ def test_a_terminal_without_pictures_gets_ascii(terminal: Open) -> None:
 
 
 @pytest.mark.parametrize("ui", ["screen", *thoroughly(["line"])])
-def test_a_frozen_terminal_holds_up_no_match(tmp_path: Path, ui: str) -> None:
-    """The terminal of one player takes not a byte more. What they type is played all the same, and all stay in."""
+def test_a_frozen_terminal_does_not_delay_the_match(tmp_path: Path, ui: str) -> None:
+    """A player's terminal stops reading output. Their moves are still played, and no player is evicted."""
     options = ("--seats", "3", "--set", "dice=1", "--patience", "5", "--ui", ui, "--pace", "0", "--name", "Ada")
     with Terminal(tmp_path / "a", "host", *options) as frozen, ExitStack() as others:
         line = frozen.join_line()
@@ -363,7 +369,7 @@ def test_a_frozen_terminal_holds_up_no_match(tmp_path: Path, ui: str) -> None:
         frozen.until("Round 1" if ui == "line" else "round 1")
         frozen.freeze()
         for _ in range(150):
-            frozen.type("\x0c")  # each paints all anew, together far more than a terminal holds back
+            frozen.type("\x0c")  # each one repaints the screen; together they exceed the buffer of a terminal
             time.sleep(0.01)
         is_over = threading.Event()
 
@@ -383,11 +389,11 @@ def test_a_frozen_terminal_holds_up_no_match(tmp_path: Path, ui: str) -> None:
         frozen.thaw()
         if ui == "screen":
             frozen.until(" win")  # "You win" or "Ben wins"
-            frozen.type("\x1b")  # a page may cover the end card: the answer to the last line that was typed blindly
+            frozen.type("\x1b")  # closes a page that a blindly typed line may have opened over the end card
         frozen.until(" win", "Everybody ")
 
 
-def test_a_frame_is_painted_at_once_and_gone_before_an_error_is_told(terminal: Open) -> None:
+def test_a_first_frame_is_painted_and_removed_before_an_error(terminal: Open) -> None:
     guest = terminal("b", "join", "127.0.0.1:9")
     assert guest.end() == ExitCode.UNREACHABLE
     painted, _, after = guest.raw.partition(b"\x1b[?1049l")
@@ -395,13 +401,13 @@ def test_a_frame_is_painted_at_once_and_gone_before_an_error_is_told(terminal: O
     assert after.startswith(b"Error: ")
 
 
-def test_a_terminal_that_only_prints_is_painted_on_by_nobody_though_it_is_asked_for(terminal: Open) -> None:
+def test_a_dumb_terminal_gets_no_control_sequences(terminal: Open) -> None:
     guest = terminal("b", "join", "127.0.0.1:9", TERM="dumb")
     assert guest.end() == ExitCode.UNREACHABLE
     assert b"\x1b" not in guest.raw
 
 
-def test_a_host_is_asked_about_a_newcomer_in_a_box_and_the_guest_is_told(terminal: Open, tmp_path: Path) -> None:
+def test_a_host_is_asked_about_a_newcomer_in_a_box(terminal: Open, tmp_path: Path) -> None:
     host = terminal("a", "host", "--ask", "--seats", "3", size=(100, 30))
     with Terminal(tmp_path / "b", "join", host.join_line(), "--ui", "line", "--name", "Mallory") as guest:
         host.until_display("Mallory wants to sit down", "Let them sit", "Refuse", "Let them watch")
@@ -431,7 +437,7 @@ def test_a_lesson_in_the_lobby_ends_when_the_match_begins(terminal: Open, tmp_pa
         assert "Coach" not in "\n".join(host.display())
 
 
-def test_a_lesson_is_left_for_the_lobby_that_went_on(terminal: Open, tmp_path: Path) -> None:
+def test_leaving_a_lesson_shows_the_current_lobby(terminal: Open, tmp_path: Path) -> None:
     host = terminal("a", "host", "--seats", "3")
     line = host.join_line()
     host.type("learn\r")
@@ -445,7 +451,7 @@ def test_a_lesson_is_left_for_the_lobby_that_went_on(terminal: Open, tmp_path: P
 
 
 @pytest.mark.parametrize("odds", ["off", "on"])
-def test_odds_are_hidden_where_the_table_hides_them(terminal: Open, odds: str) -> None:
+def test_odds_are_hidden_if_the_table_hides_them(terminal: Open, odds: str) -> None:
     player = terminal("a", "host", "--bots", "1", "--odds", odds)
     player.wait_for(player.is_asked, "a turn")
     player.type(RIGHT)

@@ -1,4 +1,4 @@
-"""Whole matches on a real terminal: at each size, in each mode, resized on the way, and with every power of a die."""
+"""Whole matches on the full screen: at each size, in each colour mode, with resizing, and with every power of a die."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.programs import PATIENCE
 from tests.tiers import slowly, thoroughly
 
 if sys.platform == "win32":
-    pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
+    pytest.skip("needs a POSIX pseudo-terminal", allow_module_level=True)
 
 from tests.cli.keys import COLOR, ENTER, UP, KeyPlayer
 from tests.cli.screen import Terminal
@@ -41,7 +41,7 @@ SIZES: Final = ((80, 24), (40, 12), (120, 40), (60, 20))
 _SGR: Final = re.compile(rb"\x1b\[([0-9;]*)m")
 _PLAIN: Final = r"0?|1|4|7|22|24|27"
 _NAMED: Final = rf"{_PLAIN}|[34]9|[349][0-7]|10[0-7]"
-"""The colours that have names on every terminal. They are written in all modes but the last two."""
+"""The 16 basic colours. All modes except the last two use them."""
 LOOKS: Final = {
     "24 bits": rf"{_NAMED}|[34]8;2;\d+;\d+;\d+",
     "256 colours": rf"{_NAMED}|[34]8;5;\d+",
@@ -50,13 +50,13 @@ LOOKS: Final = {
     "monochrome": _PLAIN,
     "no-color": _PLAIN,
 }
-"""What may be set, in each mode."""
+"""The control sequences for colours and attributes that each mode may use."""
 LIE: Final = "99"
-"""More dice than there ever are."""
+"""A quantity greater than the number of dice in any match."""
 
 
 def check_mode(player: KeyPlayer, mode: str) -> None:
-    """Check every byte that a terminal was given so far."""
+    """Check the colours in all output so far."""
     allowed = re.compile(rf"(?:{LOOKS[mode]})(?:;(?:{LOOKS[mode]}))*")
     looks = {found.decode() for found in _SGR.findall(player.raw)}
     assert [look for look in looks if not allowed.fullmatch(look)] == []
@@ -67,10 +67,11 @@ def check_mode(player: KeyPlayer, mode: str) -> None:
 
 
 class MatchOfMotes:
-    """A match between Ada at the full screen and Ben in line mode. Either can lose at will, by bidding more dice than
-    there are. So they lose the dice that let Ada play each of her powers, one after the other.
+    """A match between Ada at the full screen and Ben in line mode, in which Ada plays each of her powers.
 
-    :param sizes: which Ada's window is given, another one at each bid.
+    Either player can lose a round on purpose, by bidding more dice than exist, and so loses the dice that Ada needs.
+
+    :param sizes: the sizes that Ada's window gets, a new one at each bid.
     :param answered: the number of questions that Ben has answered in earlier matches.
     """
 
@@ -80,19 +81,19 @@ class MatchOfMotes:
         self.sizes = sizes
         self.prize = ""
         self.swapped = ""
-        """The mote that Neutral is swapped with; empty if Neutral is the prize."""
+        """The mote that Ada swaps Neutral with; empty if Neutral is the prize."""
         self.attack = ""
-        """The mote that Ben plays for Ada to answer with her Blue."""
+        """The mote that Ben plays so that Ada can stop it with her Blue."""
         self.played: set[str] = set()
-        """Motes that Ada has played in this match."""
+        """The motes that Ada has played in this match."""
         self.losses: list[tuple[Terminal, str]] | None = None
-        """The next to lose a die, and which; None before the prize is known. After the last of them only Ben loses."""
+        """The planned losses, as (loser, mote); None before the prize is known. Once it is empty, Ben always loses."""
         self.losing = ""
-        """The mote that the loser is to send to the graveyard."""
+        """The mote that the loser will send to the graveyard."""
         self.cup = len(MOTES) - 1
         """The number of Ada's dice."""
         self.buried: dict[str, Terminal] = {}
-        """The sender of each die in the graveyard, by its name, such as ``your Light``."""
+        """The sender of each die in the graveyard. The keys are names such as ``your Light``."""
         self.bid = ""
         self.answered = answered
 
@@ -105,7 +106,7 @@ class MatchOfMotes:
                 self._ben_moves(self._questions()[-1])
 
     def _questions(self) -> list[str]:
-        """Return the questions to Ben so far, a line each."""
+        """Return the lines of all questions to Ben so far."""
         lines = self.ben.written().translate({7: None, 13: None}).split("\n")  # a bell may stand before a question
         return [line for line in lines if line.startswith(QUESTIONS)]
 
@@ -117,7 +118,7 @@ class MatchOfMotes:
         self.ben.type("".join(f"{line}\r" for line in lines))
 
     def _next(self) -> Terminal | None:
-        """Wait until one of the two is asked, and return who it is; None if the match is over."""
+        """Wait until a player is asked, and return that player; None if the match is over."""
         deadline = time.monotonic() + PATIENCE
         while not self.ada.is_over():
             if self.ada.is_asked():
@@ -135,7 +136,7 @@ class MatchOfMotes:
         self.prize = found[1].lower()
         motes = [mote for mote in MOTES if mote != self.prize]
         bait = "blue" if "blue" in motes else "light"
-        # What Neutral is swapped with is in the graveyard then.
+        # By then, the mote to be swapped with Neutral is in the graveyard.
         self.swapped = "" if "neutral" not in motes else "blue" if "blue" in motes else "grey"
         self.attack = "red" if "red" in motes else "dark"
         first = "neutral" if "neutral" in motes else "blue"
@@ -155,13 +156,13 @@ class MatchOfMotes:
         return self.losses[0][0] if self.losses else self.ben
 
     def _settle(self) -> None:
-        """Note that a lie was called, and so who loses which die."""
+        """Record the call of a lie: take the next planned loss."""
         assert self.losses is not None
         self.bid = ""
         loser, self.losing = self.losses.pop(0) if self.losses else (self.ben, "any")
         if loser is self.ada:
             self.cup -= 1
-            if not self.cup:  # nobody is asked which die it is; Light saves her at sunrise
+            if not self.cup:  # there is no question about the last die; Light brings her back at sunrise
                 self.buried[self._die(self.ada, self.losing)] = self.ada
 
     def _lie(self) -> None:
@@ -219,7 +220,7 @@ class MatchOfMotes:
         return next((row for row in self.ada.left() if "Ada (you)" in row), "")
 
     def _until_buried(self) -> None:
-        """Watch until the graveyard, on a screen of usual size, is what it must be."""
+        """Wait until the graveyard on a screen of 80 x 24 shows the expected dice."""
         self.ada.resize(80, 24)
         wanted = sorted(die.rpartition(" ")[2] for die in self.buried)
 
@@ -314,17 +315,17 @@ def stack() -> Iterator[ExitStack]:
 
 MATCHES = [(rules, mode) for rules in PRESETS for mode in MODES]
 SAMPLE = [each for number, each in enumerate(MATCHES) if number % len(MODES) == number // len(MODES) % len(MODES)]
-"""One mode of each ruleset, and a ruleset or more in each mode."""
+"""Each ruleset in one mode, and each mode with at least one ruleset."""
 
 
 @pytest.mark.parametrize(
     "match", [*thoroughly(SAMPLE), *slowly(each for each in MATCHES if each not in SAMPLE)], ids=str
 )
-def test_a_match_at_each_size_is_played_with_keys_while_the_window_changes(
+def test_matches_are_played_with_keys_while_the_window_is_resized(
     stack: ExitStack, tmp_path: Path, match: tuple[str, str]
 ) -> None:
     rules, mode = match
-    fewer = ("--pledge", "redeemed") if rules == "motes" else ("--set", "dice=2")  # there each die is another mote
+    fewer = ("--pledge", "redeemed") if rules == "motes" else ("--set", "dice=2")  # motes need five dice
     options = ("--rules", rules, *fewer, "--bots", "2")
     player = stack.enter_context(KeyPlayer(tmp_path / "a", "host", *options, **MODES[mode]))
 
@@ -349,7 +350,7 @@ def test_a_match_at_each_size_is_played_with_keys_while_the_window_changes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_every_power_is_played_with_keys_and_seen(stack: ExitStack, tmp_path: Path, mode: str) -> None:
+def test_every_power_can_be_played_with_keys(stack: ExitStack, tmp_path: Path, mode: str) -> None:
     sizes = cycle(SIZES)
     ada = stack.enter_context(
         KeyPlayer(tmp_path / "a", "host", "--rules", "motes", "--pledge", "redeemed", **MODES[mode])

@@ -1,4 +1,4 @@
-"""A person leaves a program for a moment, as any shell lets them: it is stopped, and goes on where it was."""
+"""A program that is stopped from a shell (Ctrl-Z) and continued (fg) restores the terminal and its screen."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.cli.test_replay import SMALL, play
 from tests.tiers import thoroughly
 
 if sys.platform == "win32":
-    pytest.skip("jobs of a shell are POSIX", allow_module_level=True)
+    pytest.skip("job control is POSIX only", allow_module_level=True)
 if None in (shutil.which("bash"), shutil.which("dash")):
-    pytest.skip("shells with job control are needed", allow_module_level=True)
+    pytest.skip("bash and dash are not both installed", allow_module_level=True)
 
 pytestmark = pytest.mark.multicast
 
@@ -29,7 +29,7 @@ SHOWS_THE_CURSOR, HIDES_THE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Open]:
-    """Open shells from which a program is started."""
+    """A function that opens a shell and starts a program in it."""
     with ExitStack() as stack:
         yield lambda *arguments, **more: stack.enter_context(Shell(tmp_path / "home", *arguments, **more))
 
@@ -47,10 +47,10 @@ def without_warning(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("stop", [by_key, *thoroughly([by_signal, without_warning])])
-def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Callable[[Shell], None]) -> None:
+def test_a_host_on_the_full_screen_can_be_stopped_and_continued(shell: Open, stop: Callable[[Shell], None]) -> None:
     host = shell("host", "Friday", "--ui", "screen", "--bots", "1", "--seats", "2", "--name", "Ada")
     host.until_display("(you)", "round 1")
-    for time in (1, 2):  # what works once may leave something behind
+    for time in (1, 2):  # the first stop could break the second
         host.type("/zz")
         host.until_display("/zz")
         stop(host)
@@ -68,7 +68,7 @@ def test_a_host_on_the_full_screen_is_stopped_and_goes_on(shell: Open, stop: Cal
 
 
 @pytest.mark.parametrize("stop", [by_key, *thoroughly([by_signal])])
-def test_a_terminal_that_no_shell_repairs_is_in_order_at_the_end(
+def test_a_terminal_that_the_shell_does_not_repair_is_restored(
     shell: Open, stop: Callable[[Shell], None], tmp_path: Path
 ) -> None:
     path = tmp_path / "match.p2pdice"
@@ -84,17 +84,17 @@ def test_a_terminal_that_no_shell_repairs_is_in_order_at_the_end(
 
 
 class WithoutJobs(Terminal):
-    """A terminal whose shell does not know jobs, and says so to the programs that it starts."""
+    """A terminal without job control: its programs inherit an ignored SIGTSTP."""
 
     _begin = f"import signal; signal.signal(signal.SIGTSTP, signal.SIG_IGN); {IN_FOREGROUND}"
 
 
-def test_where_nobody_could_let_it_go_on_nothing_stops_it(tmp_path: Path) -> None:
+def test_without_job_control_ctrl_z_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "match.p2pdice"
     path.write_bytes(play(SMALL).machines[0].transcript)
     with WithoutJobs(tmp_path / "home", "replay", str(path), "--ui", "screen") as reader:
         reader.until_display("to see what")
-        left = reader.raw.count(LEAVES_THE_SCREEN)  # by the curtain
+        left = reader.raw.count(LEAVES_THE_SCREEN)  # the frame shown at the start leaves it, too
         reader.type("\x1a")
         reader.type("\r")
         reader.until_display("round 1 of ")
@@ -102,7 +102,7 @@ def test_where_nobody_could_let_it_go_on_nothing_stops_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("stop", [*thoroughly([by_key, by_signal]), without_warning])
-def test_a_replay_on_the_full_screen_is_stopped_and_goes_on(
+def test_a_replay_on_the_full_screen_can_be_stopped_and_continued(
     shell: Open, stop: Callable[[Shell], None], tmp_path: Path
 ) -> None:
     path = tmp_path / "match.p2pdice"
@@ -118,7 +118,7 @@ def test_a_replay_on_the_full_screen_is_stopped_and_goes_on(
     reader.until_shell()
 
 
-def test_lines_are_asked_for_again_after_a_stop(shell: Open) -> None:
+def test_in_line_mode_the_prompt_returns_after_a_stop(shell: Open) -> None:
     host = shell("host", "Friday", "--ui", "line", "--bots", "1", "--seats", "2", "--name", "Ada")
     host.until("You roll")
     host.type("\x1a")
@@ -141,6 +141,7 @@ def test_an_arena_shows_the_cursor_while_it_is_stopped(shell: Open) -> None:
     arena.until_shell()
 
 
+@pytest.mark.thorough
 def test_a_demo_shows_the_cursor_while_it_is_stopped(shell: Open) -> None:
     demo = shell("demo", "--fast", "--players", "2")
     demo.until("homes in")

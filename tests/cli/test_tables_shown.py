@@ -1,4 +1,4 @@
-"""Tables and matches as they are listed and picked."""
+"""How tables and matches are listed and picked."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MATCH = replace(FRIDAY, id="cd" * 32, seats_taken=3, status=PLAYING)
 
 
 def told(advertisement: Advertisement, *nodes: int) -> list[Sighting]:
-    """Return the records of nodes that tell this."""
+    """Return the records of nodes that advertise this."""
     hosts = [(f"192.0.2.{node}", f"fd00::{node}") for node in nodes]
     return [Sighting(advertisement, ((v6, 7000), (v4, 7000)), v4) for v4, v6 in hosts]
 
 
-def test_a_match_that_all_its_players_tell_of_is_listed_once() -> None:
-    with_code = replace(MATCH, number=417)  # as its host tells it
+def test_a_match_that_all_players_advertise_is_listed_once() -> None:
+    with_code = replace(MATCH, number=417)  # as its host advertises it
     (row,) = listed([*told(with_code, 1), *told(MATCH, 2, 3)])
     assert describe(row) == "Friday: classic, playing, at [fd00::1]:7000 and two other addresses"
     assert data(row)["addresses"] == [
@@ -40,7 +40,7 @@ def test_a_match_that_all_its_players_tell_of_is_listed_once() -> None:
     ]
 
 
-def test_preset_rules_with_stakes_are_told_by_their_label() -> None:
+def test_rules_are_listed_by_their_label() -> None:
     for rules, shown in (
         (PRESETS["classic"].with_options({"stakes": "yes"}), "classic with stakes"),
         (PRESETS["motes"], "motes"),
@@ -70,7 +70,7 @@ def test_a_false_record_of_a_match_hides_no_true_one(lie: dict[str, object]) -> 
         assert ("192.0.2.9", 7000) not in rows[MATCH].addresses
 
 
-def test_two_nodes_that_tell_of_one_open_table_stand_apart() -> None:
+def test_an_open_table_advertised_by_two_nodes_is_listed_twice() -> None:
     assert len(listed(told(FRIDAY, 1, 2))) == 2
 
 
@@ -82,7 +82,7 @@ networks = st.dictionaries(st.integers(1, 5), advertisements, max_size=5).map(
 
 @given(networks, networks)
 def test_the_changes_add_up_to_the_list_of_tables(before: list[Sighting], now: list[Sighting]) -> None:
-    """A match is no other because one more of its players tells of it."""
+    """A match stays the same if another of its players advertises it, too."""
     old, new = listed(before), listed(now)
     reports = changes(old, new)
     kinds = [kind for kind, _ in reports]
@@ -91,7 +91,7 @@ def test_the_changes_add_up_to_the_list_of_tables(before: list[Sighting], now: l
     assert said == Counter(row.advertisement for row in new) - Counter(row.advertisement for row in old)
 
 
-def test_a_table_whose_match_begins_changes_and_is_neither_closed_nor_opened() -> None:
+def test_a_table_whose_match_begins_is_reported_as_changed() -> None:
     steps = [told(FRIDAY, 1), told(MATCH, 1), told(MATCH, 1, 2), told(MATCH, 2), []]
     rows = [listed(step) for step in steps]
     assert [[kind for kind, _ in changes(*pair)] for pair in pairwise(rows)] == [
@@ -106,20 +106,18 @@ def test_a_table_whose_match_begins_changes_and_is_neither_closed_nor_opened() -
     ("answer", "place"),
     [("1", 0), ("friday", 0), ("FRIDAY", 1), ("Fr", None), ("sun", 2), ("4", None), ("", None), ("Saturday", None)],
 )
-def test_a_table_is_picked_by_number_or_by_as_much_of_its_name_as_tells_it_apart(
-    answer: str, place: int | None
-) -> None:
+def test_a_table_is_picked_by_number_or_by_an_unambiguous_part_of_its_name(answer: str, place: int | None) -> None:
     names = ("friday", "FRIDAY", "Sunday")
     rows = listed(each for number, name in enumerate(names) for each in told(replace(FRIDAY, name=name), number))
     assert pick(answer, rows) == (None if place is None else rows[place])
 
 
-def test_the_only_one_is_picked_by_saying_nothing() -> None:
+def test_an_empty_answer_picks_the_only_table() -> None:
     rows = listed(told(FRIDAY, 1))
     assert pick("", rows) == rows[0]
 
 
-def test_a_table_that_waits_for_players_is_watched_as_a_running_match_is() -> None:
+def test_both_open_tables_and_running_matches_can_be_watched() -> None:
     for row in (FRIDAY, MATCH):
         (there,) = told(row, 1)
         assert choose_to_watch(Found((there,), (there,))).advertisement == row
@@ -129,7 +127,7 @@ def test_a_table_that_waits_for_players_is_watched_as_a_running_match_is() -> No
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
-    """Let somebody at a terminal answer; return the questions as they come."""
+    """Simulate a terminal with these answers; return the list that collects the questions."""
     questions: list[str] = []
     coming = iter(answers)
 
@@ -146,14 +144,14 @@ SUNDAY = replace(FRIDAY, id="ef" * 16, name="Sunday")
 
 
 @pytest.mark.parametrize("answer", ["", "1", "fri"])
-def test_enter_takes_the_only_table_as_the_question_says(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+def test_enter_picks_the_only_table_as_the_question_says(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     questions = asked(monkeypatch, "no such table", answer)
     rows = listed(told(FRIDAY, 1))
     assert pick_one(rows, "Which table?", "p2pdice join NAME") == rows[0]
     assert questions == ["Which table? (number or name; Enter: 1) "] * 2
 
 
-def test_enter_takes_none_of_several_tables_as_the_question_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enter_picks_none_of_several_tables_as_the_question_says(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = asked(monkeypatch, "")
     with pytest.raises(typer.Exit) as caught:
         pick_one(listed([*told(FRIDAY, 1), *told(SUNDAY, 2)]), "Which table?", "p2pdice join NAME")
@@ -161,7 +159,7 @@ def test_enter_takes_none_of_several_tables_as_the_question_says(monkeypatch: py
     assert questions == ["Which table? (number or name; Enter: none) "]
 
 
-def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_there_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = asked(monkeypatch)
     monkeypatch.setattr("cli.commands.tables.is_interactive", lambda: False)
     rows = listed([*told(FRIDAY, 1), *told(SUNDAY, 2)])
@@ -171,10 +169,10 @@ def test_nobody_is_asked_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPa
     assert (caught.value.code, questions) == (ExitCode.USAGE, [])
 
 
-def test_a_choice_between_two_tables_of_one_name_says_that_the_number_does_not_decide(
+def test_two_tables_with_the_same_name_are_both_chosen_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Anybody can take a name over: whose table it is shows only the fingerprint, in the join line of each."""
+    """Anybody can use the name of a table. Only the fingerprint in the join line identifies its host."""
     monkeypatch.setattr("cli.commands.join.is_interactive", lambda: True)
     asked(monkeypatch, "2")
     two = (*told(FRIDAY, 1), *told(replace(FRIDAY, id="99" * 16), 2), *told(SUNDAY, 3))
@@ -186,7 +184,7 @@ def test_a_choice_between_two_tables_of_one_name_says_that_the_number_does_not_d
 
 
 def test_a_picked_table_comes_with_all_records_of_its_name() -> None:
-    """A table whose records somebody took over while the list was made is asked for, too."""
+    """This includes a table whose record was replaced while the list was shown."""
     before, now = told(FRIDAY, 1), told(replace(FRIDAY, id="99" * 16), 2)
     other = told(SUNDAY, 3)
     picked = choose(Found((*now,), (*now, *before, *other)))

@@ -1,4 +1,4 @@
-"""The line mode on a real terminal of 80 x 24: what a person sees, types, completes and interrupts."""
+"""Line mode on a pseudo-terminal of 80 x 24."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.programs import PATIENCE, side_by_side
 from tests.tiers import thoroughly
 
 if sys.platform == "win32":
-    pytest.skip("pseudo-terminals of this kind are POSIX", allow_module_level=True)
+    pytest.skip("needs a POSIX pseudo-terminal", allow_module_level=True)
 
 pytestmark = pytest.mark.multicast
 
@@ -29,7 +29,7 @@ Open = Callable[..., Terminal]
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Open]:
-    """Open terminals, each with a home of its own."""
+    """A function that starts a command in a terminal, with a home of its own."""
     with ExitStack() as stack:
 
         def start(home: str, *arguments: str, **variables: str) -> Terminal:
@@ -48,7 +48,7 @@ def play(*players: Terminal) -> None:
 
 @pytest.fixture
 def seated(terminal: Open, tmp_path: Path) -> Callable[..., tuple[Terminal, Terminal]]:
-    """Seat two people who found each other by the join line; the first one is on turn."""
+    """A function that seats two players by join line. It returns first the player on turn, then the other."""
 
     def seat(*options: str) -> tuple[Terminal, Terminal]:
         host = terminal("a", "host", "--name", "Ada", *options)
@@ -68,7 +68,7 @@ def seated(terminal: Open, tmp_path: Path) -> Callable[..., tuple[Terminal, Term
     return seat
 
 
-def test_two_people_find_each_other_and_play_a_match(terminal: Open, tmp_path: Path) -> None:
+def test_two_players_find_each_other_and_play_a_match(terminal: Open, tmp_path: Path) -> None:
     table = tmp_path.name[-30:]
     host = terminal("a", "host", table, "--name", "Ada", "--set", "dice=2")
     host.until("You have a seat. One is free.")
@@ -86,34 +86,7 @@ def test_two_people_find_each_other_and_play_a_match(terminal: Open, tmp_path: P
         assert player.is_sane()
 
 
-def test_a_line_being_typed_survives_what_happens_meanwhile(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
-    mover, waiting = seated()
-    waiting.type("pla")
-    waiting.until("pla")
-    mover.type("2x3\r")
-    waiting.until("bids two threes")
-    waiting.until_last_line("your turn, Ada bid two threes>", "your turn, Ben bid two threes>")
-    assert " ".join(waiting.shown().split()).count("Ctrl-R shows it, Ctrl-U clears it.") == 1
-    waiting.type("\x12")
-    waiting.until_last_line("pla")
-    waiting.type("yers\r")
-    waiting.until("Ada: ", "Ben: ")
-
-
-def test_the_prompt_comes_back_after_what_breaks_in(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
-    mover, waiting = seated()
-    waiting.until_last_line(">")
-    waiting.type("say hello\r")
-    mover.until("says: hello")
-    waiting.until_last_line(">")
-    mover.type("say good luck\r")
-    waiting.until("says: good luck")
-    waiting.until_last_line(">")
-
-
-def test_a_slip_costs_nothing_and_lines_stand_one_below_the_other_with_nothing_painted_anew(
-    seated: Callable[..., tuple[Terminal, Terminal]],
-) -> None:
+def test_two_players_make_mistakes_talk_and_concede(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
     mover, waiting = seated()
     mover.type("liar\rthree\r")
     mover.until("Nothing to call yet.")
@@ -121,15 +94,36 @@ def test_a_slip_costs_nothing_and_lines_stand_one_below_the_other_with_nothing_p
     mover.until_last_line("your turn>")
     waiting.type("1x2\r")
     waiting.until("Not yet: ")
-    mover.type("dice\rodds 3x4\r\r2x3\r")
-    waiting.until("bids two threes")
+    waiting.until_last_line(">")
+    waiting.type("say hello\r")
+    mover.until("says: hello")
+    waiting.until_last_line(">")
+    mover.type("say good luck\r")
+    waiting.until("says: good luck")
+    waiting.until_last_line(">")  # the prompt returns after a message
+    mover.type("dice\rodds 3x4\r\r")
     mover.until(" likely, ", "; your turn; ")
-    for player in (mover, waiting):
+    for player in (mover, waiting):  # line mode never repaints
         assert not re.search(rb"\x1b\[(?![0-9;]*m)", player.raw)
         assert b"\r" not in player.raw.replace(b"\r\n", b"")
+    waiting.type("pla")
+    waiting.until("pla")
+    mover.type("2x3\r")
+    waiting.until("bids two threes")
+    waiting.until_last_line("your turn, Ada bid two threes>", "your turn, Ben bid two threes>")
+    assert " ".join(waiting.shown().split()).count("Ctrl-R shows it, Ctrl-U clears it.") == 1
+    waiting.type("\x12")
+    waiting.until_last_line("pla")  # a partly typed line survives the bid
+    waiting.type("yers\r")
+    waiting.until("Ada: ", "Ben: ")
+    waiting.type("concede\r")
+    waiting.until("If you are sure, type concede yes.")
+    waiting.type("concede yes\r")
+    mover.until("You win.")
+    assert (mover.leave(), waiting.leave()) == (0, 0)
 
 
-def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_waits_for_a_seat(
+def test_two_matches_with_talk_between_them_and_a_waiting_spectator(
     terminal: Open,
 ) -> None:
     host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
@@ -158,7 +152,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     assert "still there" not in host.shown()
     watcher.type("players\r")
     watcher.until("choosing", "you wait for a seat]")
-    guest.type("1x2\r")  # if it is their turn: giving up goes with the next message
+    guest.type("1x2\r")  # in case Ben is on turn, because Ada's concession is sent with the next message
     host.type("concede yes\r")
     for player in (host, guest, watcher):
         player.until("This evening's score: ")
@@ -167,7 +161,7 @@ def test_an_evening_of_two_matches_with_words_between_them_and_a_spectator_who_w
     assert (host.leave(), watcher.end(), guest.leave()) == (0, 0, 0)
 
 
-def test_a_spectator_who_lags_behind_the_end_may_ask_for_a_seat(terminal: Open) -> None:
+def test_a_spectator_can_ask_for_a_seat_before_the_end_was_shown(terminal: Open) -> None:
     host = terminal("a", "host", "--name", "Ada", "--set", "dice=1")
     host.until("You have a seat.")
     (line,) = re.findall(r"p2pdice join (\S+:\S+)", host.shown())
@@ -181,15 +175,6 @@ def test_a_spectator_who_lags_behind_the_end_may_ask_for_a_seat(terminal: Open) 
     watcher.until("The match is over. You join the next one once its end has been shown.")
     watcher.until("The transcript is", "Waiting for Ada to open the table again.")
     assert "Again?" not in watcher.shown()
-
-
-def test_giving_up_is_asked_twice(seated: Callable[..., tuple[Terminal, Terminal]]) -> None:
-    mover, waiting = seated()
-    mover.type("concede\r")
-    mover.until("If you are sure, type concede yes.")
-    mover.type("concede yes\r")
-    waiting.until("You win.")
-    assert (mover.leave(), waiting.leave()) == (0, 0)
 
 
 @pytest.mark.parametrize("keys", [("\x03", "\x04"), *thoroughly([("\x04", "quit\r")])], ids=ascii)
@@ -206,7 +191,7 @@ def test_leaving_restores_the_terminal_and_says_how_to_come_back(
             waiting.until("left, and can still come back")
 
 
-def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tmp_path: Path) -> None:
+def test_a_spectator_watches_from_the_lobby_and_cannot_move(terminal: Open, tmp_path: Path) -> None:
     table = tmp_path.name[-30:]
     host = terminal("a", "host", table, "--name", "Ada", "--set", "dice=1")
     host.until("You have a seat. One is free.")
@@ -229,14 +214,14 @@ def test_a_third_person_watches_from_the_lobby_and_has_no_say(terminal: Open, tm
     assert watcher.is_sane()
 
 
-def test_a_match_is_picked_from_a_list_and_left_again(
+def test_a_match_to_watch_is_picked_from_a_list(
     terminal: Open, seated: Callable[..., tuple[Terminal, Terminal]]
 ) -> None:
     seated()
     watcher = terminal("c", "watch")
     watcher.until("Which match?")
     listed = [line for line in watcher.shown().splitlines() if ": classic, playing, at " in line]
-    # Others may be playing on this machine; only numbers are unique then.
+    # If other matches are running on this machine, only the number identifies this one.
     watcher.type(f"{listed[0].split()[0]}\r")
     watcher.until("You watch match ", 'at the table "Ada\'s table", playing classic.', "Round 1.")
     watcher.type("players\r")
@@ -261,11 +246,11 @@ def test_ctrl_c_while_choosing_a_table_ends_with_130(terminal: Open, tmp_path: P
     [
         ({}, [], True),
         pytest.param({"NO_COLOR": "1"}, [], False, marks=pytest.mark.thorough),
-        ({}, ["--no-color"], False),
+        pytest.param({}, ["--no-color"], False, marks=pytest.mark.thorough),
     ],
     ids=["color", "NO_COLOR", "--no-color"],
 )
-def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
+def test_a_demo_is_coloured_only_if_allowed(
     terminal: Open, variables: dict[str, str], options: list[str], is_colored: bool
 ) -> None:
     shown = terminal("a", "demo", "--fast", "--players", "2", "--set", "dice=1", *options, **variables)
@@ -284,13 +269,13 @@ def test_a_demo_moves_and_is_coloured_only_where_it_may_be(
     ],
     ids=["join", "watch", "tables"],
 )
-def test_slow_steps_on_the_network_are_announced(terminal: Open, arguments: tuple[str, ...], word: str) -> None:
+def test_slow_network_steps_are_announced(terminal: Open, arguments: tuple[str, ...], word: str) -> None:
     waiting = terminal("a", *arguments)
     waiting.until(word)
     assert waiting.process.poll() is None
 
 
-def test_only_the_address_of_a_join_line_is_repeated(terminal: Open) -> None:
+def test_the_secret_of_a_join_line_is_not_printed(terminal: Open) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         waiting = terminal("a", "join", f"{address}/QZYM-KVHF-TQFB-G7RM-MHXD/SECRET")

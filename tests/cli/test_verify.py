@@ -1,4 +1,4 @@
-"""``verify``: verdicts as exit codes, for people and as data, whatever the file."""
+"""``p2pdice verify``: verdicts as exit codes, as text and as JSON, for any file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KEYS = {
 HEADER = b"\x92" + encode(TRANSCRIPT_TAG)
 
 
-def test_one_coin_and_one_ticket_are_not_many() -> None:
+def test_one_coin_and_one_ticket_are_singular() -> None:
     file = ROOT / "tests" / "vectors" / "purses.p2pdice"
     verdict = examine(file.read_bytes()).verdict
     one, other = verdict.purses
@@ -62,11 +62,11 @@ def test_one_coin_and_one_ticket_are_not_many() -> None:
 
 @pytest.fixture
 def files(demo: dict[str, Any], tmp_path: Path) -> dict[str, str]:
-    """Return files of every kind that a test can make from one fair match."""
+    """The paths of a fair transcript, of changed copies of it, and of files that are no transcripts."""
     fair = Path(demo["transcripts"][0]).read_bytes()
     contents = {
         "fair": fair,
-        "cut": fair[:-10],  # within a signature: half of a file could end between two messages
+        "cut": fair[:-10],  # ends within a signature
         "flipped": fair[:-40] + bytes([fair[-40] ^ 1]) + fair[-39:],
         "empty": b"",
         "garbage": b"\x1b[2J no transcript \xff",
@@ -101,7 +101,7 @@ def test_the_exit_code_is_the_worst_verdict(
     assert (done.stdout + done.stderr).replace("\n", "").isprintable()
 
 
-def test_many_files_are_judged_side_by_side_and_told_in_their_order(
+def test_many_files_are_judged_in_parallel_and_reported_in_order(
     here: Run, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [files[name] for name in ("fair", "garbage", "missing", "cut", "fair", "flipped", "empty")]
@@ -116,8 +116,8 @@ def test_many_files_are_judged_side_by_side_and_told_in_their_order(
     assert together.stdout.splitlines()[-1] == "8 files: 2 fair, 4 altered, 2 not judged."
 
 
-def test_signatures_of_one_file_are_checked_on_several_cores_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of those that check must be under way at the same time, or none of them comes to an end."""
+def test_signatures_of_a_file_are_checked_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The barrier is only passed if two checks run at the same time."""
     monkeypatch.setattr(judging, "cores", lambda: 2)
     met = Barrier(2)
 
@@ -132,9 +132,7 @@ def test_signatures_of_one_file_are_checked_on_several_cores_at_once(monkeypatch
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 8])
-def test_answers_of_several_threads_are_in_the_order_of_the_questions(
-    monkeypatch: pytest.MonkeyPatch, cores: int
-) -> None:
+def test_results_of_several_threads_keep_their_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
     monkeypatch.setattr(judging, "cores", lambda: cores)
     items = [*range(300)]
 
@@ -149,7 +147,7 @@ def test_answers_of_several_threads_are_in_the_order_of_the_questions(
 def test_a_verdict_does_not_depend_on_the_number_of_cores(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cores: int
 ) -> None:
-    """Wherever one message is missing, is told twice, or has the signature of another."""
+    """The file is fair, or one message is missing, repeated, or has the signature of another message."""
     monkeypatch.setattr(judging, "cores", lambda: cores)
     monkeypatch.setattr(judging, "PIECE", 1)
     fair = played(PRESETS["classic"].with_options({"dice": "1"}), 2)
@@ -181,7 +179,7 @@ def test_a_fair_match_is_described(here: Run, files: dict[str, str], demo: dict[
     assert text.splitlines()[-4:] == [LIMITS, "See the match again, or make a page of it:", *again]
 
 
-def test_where_a_match_can_be_seen_is_said_of_one_file_that_holds_one(here: Run, files: dict[str, str]) -> None:
+def test_the_replay_command_is_suggested_only_for_a_single_match(here: Run, files: dict[str, str]) -> None:
     proof = Path(files["fair"]).parent / "proof"
     proof.write_bytes(namesakes("Ada", "Ben").proof)
     for names in (["flipped"], ["garbage"], ["fair", "garbage"]):
@@ -189,7 +187,7 @@ def test_where_a_match_can_be_seen_is_said_of_one_file_that_holds_one(here: Run,
     assert "p2pdice replay" not in here("verify", str(proof)).stdout
 
 
-def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
+def test_verify_prints_json(p2pdice: Run, files: dict[str, str], demo: dict[str, Any]) -> None:
     done = p2pdice("verify", "--json", files["fair"], files["missing"], files["garbage"])
     fair, garbage = map(json.loads, done.stdout.splitlines())
     assert set(fair) == set(garbage) == KEYS
@@ -208,9 +206,7 @@ def test_verdicts_as_data(p2pdice: Run, files: dict[str, str], demo: dict[str, A
     assert "missing" in done.stderr
 
 
-def test_one_of_ones_own_is_named_by_its_match_and_told_by_a_name_that_does_not_wrap(
-    here: Run, demo: dict[str, Any]
-) -> None:
+def test_a_match_of_the_home_is_verified_by_its_name(here: Run, demo: dict[str, Any]) -> None:
     path = Path(demo["transcripts"][0])
     home, digits = str(path.parents[1]), path.stem[-8:]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d-classic-[0-9a-f]{8}", path.stem)
@@ -221,7 +217,7 @@ def test_one_of_ones_own_is_named_by_its_match_and_told_by_a_name_that_does_not_
     assert (told["file"], told["match"][:8]) == (str(path), digits)
 
 
-def test_a_match_that_is_not_here_is_said_to_be_missing_and_the_other_files_are_judged(
+def test_a_missing_match_is_reported_and_other_files_are_judged(
     here: Run, files: dict[str, str], tmp_path: Path
 ) -> None:
     done = here("verify", "3f2a9c41", files["fair"])
@@ -234,22 +230,22 @@ def test_a_match_that_is_not_here_is_said_to_be_missing_and_the_other_files_are_
 
 
 @pytest.mark.parametrize(("name", "is_told"), [("friday.html", True), ("friday.p2pdice", False)])
-def test_a_page_is_told_to_be_no_proof(here: Run, tmp_path: Path, name: str, is_told: bool) -> None:
+def test_a_report_page_is_said_to_be_no_proof(here: Run, tmp_path: Path, name: str, is_told: bool) -> None:
     (tmp_path / name).write_text("<!doctype html>")
     done = here("verify", str(tmp_path / name))
     assert done.returncode == ExitCode.ALTERED
     assert ("A page of p2pdice report is no proof" in " ".join(done.stdout.split())) == is_told
 
 
-def test_a_folder_is_no_transcript(here: Run, tmp_path: Path) -> None:
+def test_verifying_a_folder_is_refused(here: Run, tmp_path: Path) -> None:
     done = here("verify", str(tmp_path))
     assert done.returncode == ExitCode.FAILURE
     assert "This is a folder" in done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no pipes or devices among the files")
-def test_nothing_waits_for_a_pipe_or_reads_a_device(p2pdice: Run, files: dict[str, str], tmp_path: Path) -> None:
-    """Nobody will ever write to the pipe, and the device never ends: a minute later the test would fail."""
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes or devices in folders")
+def test_verify_reads_neither_pipes_nor_devices(p2pdice: Run, files: dict[str, str], tmp_path: Path) -> None:
+    """If the pipe or the endless device were read, the test would time out."""
     os.mkfifo(tmp_path / "pipe")
     done = p2pdice("verify", str(tmp_path / "pipe"), "/dev/zero", files["fair"])
     assert done.returncode == ExitCode.FAILURE
@@ -258,10 +254,8 @@ def test_nothing_waits_for_a_pipe_or_reads_a_device(p2pdice: Run, files: dict[st
     assert f"{files['fair']}: FAIR." in done.stdout
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no pipes among the files")
-def test_a_pipe_that_takes_the_place_of_the_file_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+def test_a_file_that_is_replaced_by_a_pipe_does_not_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     monkeypatch.setattr(Path, "stat", lambda _: os.stat(__file__))
@@ -269,9 +263,7 @@ def test_a_pipe_that_takes_the_place_of_the_file_is_not_waited_for(
         read_transcript(path)
 
 
-def test_no_more_of_a_growing_file_is_read_than_a_match_can_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_growing_file_only_the_largest_size_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "TRANSCRIPT", 1000)
     path = tmp_path / "growing"
     path.write_bytes(bytes(5000))
@@ -286,7 +278,7 @@ BOMBS: dict[str, tuple[bytes, bytes]] = {
     "a genesis that is one wide array": (HEADER + b"\xc6" + MANY.to_bytes(4, "big") + b"\xdd\3\0\0\0", b"\x01"),
     "a genesis that claims to be longer than the file": (HEADER + b"\xc6\xff\xff\xff\xff", b"\x91"),
 }
-"""What a file begins with, and what stands after that over and over again."""
+"""The start of a file, and the bytes that fill the rest of it."""
 MEASURED = """
 import sys
 from pathlib import Path
@@ -301,7 +293,7 @@ print(peak, *codes, file=sys.stderr)
 
 
 def memory_to_verify(*paths: Path, expected: ExitCode) -> int:
-    """Return the bytes of memory that a process takes at most to judge these files, one after the other."""
+    """Return the peak memory, in bytes, of a process that judges these files one after the other."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *map(str, paths)],
         env=environment(paths[0].parent),
@@ -316,18 +308,20 @@ def memory_to_verify(*paths: Path, expected: ExitCode) -> int:
 
 
 ENOUGH = 150_000_000
-"""Bytes of memory for the largest file."""
+"""The most bytes of memory that the largest file may take."""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory that was used")
-def test_garbage_takes_little_more_memory_than_it_has_bytes(tmp_path: Path) -> None:
-    for name, (start, again) in BOMBS.items():
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/status")
+@pytest.mark.parametrize("names", [[*BOMBS][1:4:2], *thoroughly([[*BOMBS]])], ids=len)
+def test_garbage_takes_little_more_memory_than_it_has_bytes(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        start, again = BOMBS[name]
         (tmp_path / name).write_bytes(start + again * (limits.TRANSCRIPT // len(again) - 9))
     (tmp_path / "too many").write_bytes(b"\x91\x90" * (limits.TRANSCRIPT // 2 + 9))
     assert memory_to_verify(*tmp_path.iterdir(), expected=ExitCode.ALTERED) < ENOUGH
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory that was used")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/status")
 @pytest.mark.parametrize(
     "size",
     [
@@ -336,7 +330,7 @@ def test_garbage_takes_little_more_memory_than_it_has_bytes(tmp_path: Path) -> N
     ],
 )
 def test_a_match_takes_little_more_memory_than_its_transcript_has_bytes(tmp_path: Path, size: int) -> None:
-    """Every round goes through all possible bids. A message after it that proves nothing takes no more memory."""
+    """Each round has all possible bids. A repeated message at the end takes no more memory."""
     path = tmp_path / "marathon"
     with path.open("wb") as file:
         for piece in marathon(10):
@@ -358,7 +352,7 @@ def test_every_judgement_has_a_code_and_a_rank() -> None:
 
 
 @pytest.mark.parametrize("judgement", Judgement)
-def test_every_judgement_is_described_and_hostile_names_are_escaped(judgement: Judgement) -> None:
+def test_every_verdict_is_described_with_escaped_names(judgement: Judgement) -> None:
     verdict = Verdict(
         judgement,
         "so it is\x1b[2J",
@@ -378,7 +372,7 @@ def test_every_judgement_is_described_and_hostile_names_are_escaped(judgement: J
     assert lines[1] == "  So it is\\x1b[2J."
 
 
-def test_players_who_are_not_trusted_are_named_and_the_match_is_not_simply_fair(
+def test_a_fair_match_with_untrusted_players_has_its_own_exit_code(
     here: Run, files: dict[str, str], tmp_path: Path
 ) -> None:
     fingerprints = json.loads(here("verify", "--json", files["fair"]).stdout)["fingerprints"]
@@ -402,14 +396,14 @@ def test_a_malformed_fingerprint_is_a_usage_error(here: Run, wrong: str) -> None
     assert "fingerprint" in done.stderr
 
 
-def test_the_date_is_that_of_the_file(here: Run, files: dict[str, str]) -> None:
+def test_the_date_is_the_time_of_the_file(here: Run, files: dict[str, str]) -> None:
     os.utime(files["fair"], (0, datetime(2026, 3, 4, 5, 6, 7).timestamp()))
     assert json.loads(here("verify", "--json", files["fair"]).stdout)["date"].startswith("2026-03-04T05:06:07")
     assert "File last modified 2026-03-04 05:06; this is not evidence" in here("verify", files["fair"]).stdout
 
 
-def test_a_cheat_called_ada_is_told_from_an_honest_ada(tmp_path: Path, here: Run) -> None:
-    cheated = namesakes("Ada", "Аda")  # the second begins with a Cyrillic letter
+def test_a_cheat_is_told_apart_from_an_honest_namesake(tmp_path: Path, here: Run) -> None:
+    cheated = namesakes("Ada", "Аda")  # the second name begins with a Cyrillic letter
     path = tmp_path / "proof.p2pdice"
     path.write_bytes(cheated.proof)
     done = here("verify", str(path))
@@ -430,7 +424,7 @@ class Cheated(NamedTuple):
 
 
 def namesakes(*names: str) -> Cheated:
-    """Let players of these names play, and the first who is to move bid two things."""
+    """Start a match between players with these names, and let the first one on turn sign two different bids."""
     with patch(
         "tests.simulation.world.join_record", lambda seed, number: join_record(seed, number, nickname=names[number])
     ):
@@ -448,10 +442,10 @@ def namesakes(*names: str) -> Cheated:
 
 
 @pytest.mark.parametrize("options", [("--json",), ()])
-def test_a_reader_who_has_seen_enough_is_told_nothing_of_good_files(
+def test_a_closed_pipe_causes_no_messages_about_fair_files(
     options: tuple[str, ...], files: dict[str, str], tmp_path: Path
 ) -> None:
-    """``verify --json files | head -1`` said "Broken pipe" of each further file."""
+    """Regression test: ``verify --json files | head -1`` printed "Broken pipe" for each further file."""
     process = subprocess.Popen(
         [sys.executable, "-m", "p2pdice", "verify", *options, *[files["fair"]] * 3],
         env=environment(tmp_path / "home"),

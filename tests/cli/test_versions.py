@@ -1,4 +1,4 @@
-"""Version 1 of the protocol on the command line: a sentence and exit code 4."""
+"""Commands answer version 1 of the protocol with a sentence and exit code 4."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NAME = f"{date.fromtimestamp(0)}-friday"
 
 @pytest.fixture
 def match(tmp_path: Path) -> str:
-    """Let the home of the commands be one of version 1 with an unfinished match; return its id."""
+    """Put an unfinished match of version 1 into the home of the commands; return its id."""
     return old_match(Home(tmp_path / "home"), over=False).hex()
 
 
 @pytest.fixture
 def transcript(tmp_path: Path, match: str) -> str:
-    """Write the transcript of the match into the home, and return its file name."""
+    """Write the transcript of the match into the home; return its file name."""
     folder = Home(tmp_path / "home").matches
     folder.mkdir()
     path = folder / f"1970-01-01-house-rules-{match[:8]}.p2pdice"
@@ -52,7 +52,7 @@ def test_among_several_files_an_old_one_is_worse_than_a_missing_one(here: Run, t
     assert here("verify", transcript, str(tmp_path / "none")).returncode == ExitCode.ALTERED
 
 
-def test_old_matches_are_listed_as_old_and_nothing_is_offered_for_them(here: Run, transcript: str) -> None:
+def test_old_matches_are_listed_as_old_and_without_suggested_commands(here: Run, transcript: str) -> None:
     done = here("matches")
     assert done.stdout == f"{NAME}  old         {WHY}\n"
     (listed,) = json.loads(here("matches", "--json").stdout)["matches"]
@@ -64,12 +64,14 @@ def test_old_matches_are_listed_as_old_and_nothing_is_offered_for_them(here: Run
 
 
 @pytest.mark.parametrize("command", [("resume",), ("resume", "last"), ("resume", NAME), ("matches", "save", NAME)])
-def test_an_old_match_cannot_be_gone_on_with(here: Run, match: str, command: tuple[str, ...], tmp_path: Path) -> None:
+def test_an_old_match_can_be_neither_resumed_nor_saved(
+    here: Run, match: str, command: tuple[str, ...], tmp_path: Path
+) -> None:
     Identity.load_or_create(tmp_path / "home")
     done = here(*command)
     assert WHY in done.stderr
     assert done.returncode == ExitCode.MISMATCH
 
 
-def test_old_matches_are_not_in_the_list_of_what_can_be_resumed(here: Run, match: str) -> None:
+def test_old_matches_are_not_listed_as_resumable(here: Run, match: str) -> None:
     assert here("resume", "--list").stdout == "There is no unfinished match here.\n"

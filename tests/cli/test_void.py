@@ -1,4 +1,4 @@
-"""``p2pdice purse void``: all players agree that a match is void, and have back what they staked."""
+"""``p2pdice purse void``: if all players sign that a match is void, they get their stakes back."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def keeper(store: Store, name: str) -> PurseKeeper:
 
 @pytest.fixture
 def match(tmp_path: Path) -> bytes:
-    """Three players have opened their stakes in a match, and broke off: each has a home with it."""
+    """An unfinished match whose three players have opened their stakes. Each player's home contains it."""
     return kept_by_three(tmp_path, lambda messages, *_: messages[:20])
 
 
 def kept_by_three(tmp_path: Path, kept: Callable[[list[Signed], int, MatchKey], Iterable[Signed]]) -> bytes:
-    """Let three players play for stakes, each with a home.
+    """Let three players play for stakes, each with a home; return the id of the match.
 
-    :param kept: returns which messages of the match are in a home, given all, the player's roster index and match key.
+    :param kept: selects the messages that a home keeps, given all messages, the roster index, and the match key.
     """
     stores = [Store(Home(tmp_path / name).store) for name in NAMES]
     owners = [(identity_of(name.encode(), 0), keeper(store, name)) for name, store in zip(NAMES, stores, strict=True)]
@@ -80,7 +80,7 @@ def funds(at: Command, name: str) -> int:
     return int(found["balance"]) - (found["busy"]["bet"] if found["busy"] else 0)
 
 
-def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Command, tmp_path: Path) -> None:
+def test_with_the_lines_of_all_players_every_stake_is_returned(match: bytes, at: Command, tmp_path: Path) -> None:
     lines = {name: line_of(at(name, "purse", "void", match.hex(), "--yes")) for name in NAMES}
     assert all(funds(at, name) < 1000 for name in NAMES)
     for name in NAMES:
@@ -97,7 +97,7 @@ def test_with_the_lines_of_all_everybody_has_the_stake_back(match: bytes, at: Co
         assert (own.busy, own.purse.end.balance, own.purse.records[0].change) == (b"", 1000, 0)
 
 
-def test_as_data(match: bytes, at: Command) -> None:
+def test_void_prints_json(match: bytes, at: Command) -> None:
     asked = at("a", "purse", "void", match.hex(), "--json")
     assert asked.returncode == ExitCode.USAGE
     assert asked.stdout == ""
@@ -114,7 +114,7 @@ def test_as_data(match: bytes, at: Command) -> None:
     assert funds(at, "a") == 1000
 
 
-def test_whoever_is_missing_is_named(match: bytes, at: Command) -> None:
+def test_players_whose_lines_are_missing_are_named(match: bytes, at: Command) -> None:
     first = at("a", "purse", "void", match.hex(), "--yes")
     assert "Still missing: the lines of player " in first.stdout
     assert first.stdout.count("player ") == 2
@@ -123,7 +123,7 @@ def test_whoever_is_missing_is_named(match: bytes, at: Command) -> None:
     assert funds(at, "b") < 1000
 
 
-def test_nothing_is_signed_before_it_is_confirmed(match: bytes, at: Command, tmp_path: Path) -> None:
+def test_nothing_is_signed_without_confirmation(match: bytes, at: Command, tmp_path: Path) -> None:
     asked = at("a", "purse", "void", match.hex())
     assert asked.returncode == ExitCode.USAGE
     assert "VOID-" not in asked.stdout
@@ -131,23 +131,21 @@ def test_nothing_is_signed_before_it_is_confirmed(match: bytes, at: Command, tmp
         assert not store.matches()[0].void
 
 
-def test_whoever_has_signed_cannot_play_on(match: bytes, at: Command, tmp_path: Path) -> None:
-    """Else they could lose the match, and take their stake back all the same."""
+def test_a_player_who_signed_a_void_cannot_resume_the_match(match: bytes, at: Command, tmp_path: Path) -> None:
+    """Otherwise they could lose the match and still get their stake back."""
     assert "To play on" in at("a", "purse").stdout
     at("a", "purse", "void", match.hex(), "--yes")
     assert "To play on" not in at("a", "purse").stdout
     assert [each["state"] for each in json.loads(at("a", "matches", "--json").stdout)["matches"]] == ["void"]
     assert "; you have signed that it is void" in at("a", "matches").stdout
-    assert "p2pdice" not in at("a", "matches").stdout  # there is nothing to return to, and no transcript
+    assert "p2pdice" not in at("a", "matches").stdout  # neither resume nor verify is suggested
     resumed = at("a", "resume", match.hex())
     assert resumed.returncode != 0
     assert "You have signed that" in resumed.stderr
     assert "no unfinished match" in at("a", "resume").stderr
 
 
-def test_the_mark_is_kept_before_the_line_is_shown(
-    match: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_void_is_stored_before_it_is_signed(match: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError("the disk is full")
 
@@ -158,8 +156,8 @@ def test_the_mark_is_kept_before_the_line_is_shown(
 
 
 @pytest.mark.parametrize("ending", ["the end", "a resignation", "a resignation in a history that was left"])
-def test_whoever_has_signed_the_end_cannot_sign_that_there_is_none(tmp_path: Path, at: Command, ending: str) -> None:
-    """Else the winner could settle the match by that, and let the others take their stakes back."""
+def test_a_player_who_signed_the_end_cannot_sign_a_void(tmp_path: Path, at: Command, ending: str) -> None:
+    """Otherwise the winner could settle the match by its end, while the others take their stakes back."""
 
     def kept(messages: list[Signed], me: int, key: MatchKey) -> Iterable[Signed]:
         if ending == "the end":
@@ -178,11 +176,11 @@ def test_whoever_has_signed_the_end_cannot_sign_that_there_is_none(tmp_path: Pat
     assert "VOID-" not in refused.stdout
 
 
-def test_a_match_that_is_over_is_called_that(at: Command, tmp_path: Path) -> None:
+def test_a_finished_match_cannot_be_void(at: Command, tmp_path: Path) -> None:
     match = kept_by_three(tmp_path, lambda messages, *_: messages)
     with closing(Store(Home(tmp_path / "a").store)) as store:
         store.mark_over(match)
-        assert not keeper(store, "a").find_hindrance()  # it is settled by that
+        assert not keeper(store, "a").find_hindrance()  # the match settled the purse
     refused = at("a", "purse", "void", match.hex(), "--yes")
     assert "match is over" in refused.stderr
     assert "VOID-" not in refused.stdout
@@ -192,7 +190,7 @@ def written(match: bytes, signature: bytes) -> str:
     return "VOID-" + b32encode(match + signature).decode().rstrip("=")
 
 
-def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> None:
+def test_wrong_lines_are_refused_with_the_reason(match: bytes, at: Command) -> None:
     line = line_of(at("b", "purse", "void", match.hex(), "--yes"))
     stranger = written(match, MatchKey(bytes(32)).sign(b"anything"))
     elsewhere = written(bytes(32), bytes(64))
@@ -214,8 +212,8 @@ def test_wrong_lines_are_refused_by_what_is_wrong(match: bytes, at: Command) -> 
     assert broken.stdout.count("player ") == 1
 
 
-def test_whoever_has_nothing_frozen_signs_all_the_same(match: bytes, at: Command) -> None:
-    """They had not staked yet, or have given their stake up: without their line nobody else would get anything back."""
+def test_a_player_without_a_frozen_stake_can_still_sign(match: bytes, at: Command) -> None:
+    """They staked nothing, or gave up their stake. The others still need their line."""
     at("a", "purse", "forfeit", "--yes")
     lines = {name: line_of(at(name, "purse", "void", match.hex(), "--yes")) for name in NAMES}
     before = funds(at, "a")
@@ -225,10 +223,10 @@ def test_whoever_has_nothing_frozen_signs_all_the_same(match: bytes, at: Command
         assert "The match is void." in done.stdout
         assert ("back" in done.stdout) == (name == "b")
     assert (funds(at, "a"), funds(at, "b")) == (before, 1000)
-    assert line_of(at("b", "purse", "void", match.hex())) == lines["b"]  # for whoever has lost it
+    assert line_of(at("b", "purse", "void", match.hex())) == lines["b"]  # in case the player has lost the line
 
 
-def test_no_match_without_stakes_becomes_void(at: Command, tmp_path: Path) -> None:
+def test_a_match_without_stakes_cannot_be_void(at: Command, tmp_path: Path) -> None:
     with closing(Store(Home(tmp_path / "a").store)) as store:
         fill(store)
         match = store.matches()[0].match
@@ -237,7 +235,7 @@ def test_no_match_without_stakes_becomes_void(at: Command, tmp_path: Path) -> No
     assert "No match with stakes is called" in refused.stderr
 
 
-def test_a_match_that_is_not_kept_here_cannot_be_made_void(match: bytes, at: Command, tmp_path: Path) -> None:
+def test_a_forgotten_match_cannot_be_void(match: bytes, at: Command, tmp_path: Path) -> None:
     with closing(Store(Home(tmp_path / "a").store)) as store:
         store.forget(match)
     refused = at("a", "purse", "void", match.hex(), "--yes")
@@ -245,7 +243,7 @@ def test_a_match_that_is_not_kept_here_cannot_be_made_void(match: bytes, at: Com
     assert "No match with stakes is called" in refused.stderr
 
 
-def test_no_purse_takes_a_void_that_not_all_have_signed(match: bytes, tmp_path: Path) -> None:
+def test_no_purse_accepts_a_void_without_all_signatures(match: bytes, tmp_path: Path) -> None:
     with closing(Store(Home(tmp_path / "a").store)) as store:
         voiding = Voiding(store, match)
         voiding.sign()

@@ -1,4 +1,4 @@
-"""People who wait for a table to open or for a seat: what they are told, what they can type, and how they leave."""
+"""Waiting for a table to open or for a free seat: what a player is told, what they can type, and how they leave."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ from tests.cli.conftest import Run
 from tests.cli.paper import Paper
 from tests.cli.seat import play_together, seated
 from tests.programs import PATIENCE
+from tests.tiers import thoroughly
 
 if sys.platform != "win32":
     from tests.cli.screen import Terminal
 
-TERMINAL = pytest.mark.skipif(sys.platform == "win32", reason="it needs a pseudo-terminal")
+TERMINAL = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX pseudo-terminal")
 NOWHERE = "The table that never opens"
 
 ADA, BEN = PlayerInfo("Ada", "1111-2222"), PlayerInfo("Ben", "3333-4444")
@@ -59,7 +60,7 @@ OVER = MatchResult("ab" * 32, ((0,), (1,)), (ADA, BEN), Path("transcript"), True
 
 
 def table() -> tuple[PlayerTable, list[str]]:
-    """Return the table of somebody who has a way back, and what is said there."""
+    """Return the table of a player who can play again, and its record of sentences."""
     paper = Paper(is_interactive=True)
     genesis = SimpleNamespace(patience=Patience())
     match = SimpleNamespace(info=(ADA, BEN), history=SimpleNamespace(genesis=genesis, walk=lambda _: ()))
@@ -71,7 +72,7 @@ def table() -> tuple[PlayerTable, list[str]]:
     return PlayerTable(node, face=cast("Face", paper), again=again), paper.said
 
 
-async def test_a_player_who_waits_for_a_seat_looks_on_and_is_told_so() -> None:
+async def test_a_player_who_waits_for_a_seat_only_watches() -> None:
     waiting, said = table()
     waiting.take(OVER)
     waiting.obey("again")
@@ -89,7 +90,7 @@ async def test_a_player_who_waits_for_a_seat_looks_on_and_is_told_so() -> None:
     assert not any('"again"' in each for each in said)
 
 
-def test_nobody_who_left_after_a_match_is_away_in_the_next_one_that_they_play() -> None:
+def test_a_player_who_left_after_a_match_is_not_away_in_the_next() -> None:
     guest, _ = table()
     for event in (STARTED, OVER, PeerLost(BEN, left_on_purpose=True)):
         guest.take(event)
@@ -98,14 +99,14 @@ def test_nobody_who_left_after_a_match_is_away_in_the_next_one_that_they_play() 
     assert not guest.board.away | guest.board.gone | guest.away().keys()
 
 
-def test_who_was_away_before_one_came_back_to_a_match_still_is() -> None:
+def test_a_player_who_was_away_still_is_after_a_return() -> None:
     guest, _ = table()
     for event in (STARTED, PeerLost(BEN), STARTED):
         guest.take(event)
     assert guest.away().keys() == {BEN.fingerprint}
 
 
-async def test_a_wish_for_another_match_is_answered_at_once_if_the_host_has_left() -> None:
+async def test_again_is_answered_at_once_if_the_host_has_left() -> None:
     guest, said = table()
     for event in (STARTED, OVER, PeerLost(ADA, left_on_purpose=True)):
         guest.take(event)
@@ -120,7 +121,7 @@ async def test_a_wish_for_another_match_is_answered_at_once_if_the_host_has_left
     assert not guest.is_waiting
 
 
-def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_table() -> None:
+def test_quitting_while_the_end_is_shown_leaves_the_table() -> None:
     late, said = table()
     late.take(STARTED)
     cast("Any", late)._node.match = None
@@ -138,7 +139,7 @@ def test_a_player_who_leaves_while_the_end_is_still_being_shown_has_left_the_tab
         ("playing", "Ada is playing with others. You watch, and get a seat in the next match if one is free."),
     ],
 )
-def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None:
+def test_a_waiting_player_is_told_the_reason(state: HostIs, told: str) -> None:
     assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told
 
 
@@ -152,7 +153,7 @@ def test_a_player_who_waits_is_told_the_reason(state: HostIs, told: str) -> None
         ("perudo 4", 4, "perudo"),
     ],
 )
-async def test_a_table_is_opened_again_with_seats_and_rules_in_any_order(wish: str, seats: int, rules: str) -> None:
+async def test_again_takes_seats_and_rules_in_any_order(wish: str, seats: int, rules: str) -> None:
     opened: list[TableSettings] = []
 
     async def host(table: TableSettings) -> None:
@@ -163,7 +164,7 @@ async def test_a_table_is_opened_again_with_seats_and_rules_in_any_order(wish: s
     assert [(table.seats, table.ruleset) for table in opened] == [(seats, PRESETS[rules])]
 
 
-async def test_a_player_whose_host_does_not_come_back_is_told_how_to_open_the_table() -> None:
+async def test_if_the_host_does_not_return_a_guest_is_told_how_to_host() -> None:
     guest, said = table()
 
     async def again(_wish: str) -> None:
@@ -179,7 +180,7 @@ async def test_a_player_whose_host_does_not_come_back_is_told_how_to_open_the_ta
 
 
 @pytest.mark.parametrize("rules", ["motes", "classic"])
-def test_a_table_opened_again_with_motes_says_which_pledge_it_takes_and_how_to_change_it(rules: str) -> None:
+def test_a_reopened_table_with_motes_names_the_pledge(rules: str) -> None:
     guest, said = table()
     cast("Any", guest)._node.pledge = "redeemed"
     for event in (STARTED, OVER):
@@ -191,7 +192,7 @@ def test_a_table_opened_again_with_motes_says_which_pledge_it_takes_and_how_to_c
     assert said.count(told) == (rules == "motes")
 
 
-def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None:
+def test_a_spectator_can_ask_for_a_seat_during_the_match() -> None:
     paper = Paper(is_interactive=True)
     genesis = SimpleNamespace(patience=Patience())
     match = SimpleNamespace(
@@ -203,7 +204,7 @@ def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None
     node = cast("Any", SimpleNamespace(match=match))
     watching = SpectatorTable(node, Showing(), "Friday")
     watching.face = cast("Face", paper)
-    assert not watching.board.may_speak, "nobody has said that spectators may speak"
+    assert not watching.board.may_speak, "the table has not allowed spectators to speak"
     assert not watching.is_offered("again")
     watching.take(STARTED)
     watching.obey("again")
@@ -214,12 +215,12 @@ def test_a_spectator_asks_for_the_next_seat_while_the_match_still_runs() -> None
     assert watching.wants_seat
 
 
-def test_a_sentence_on_spectators_begins_with_a_capital() -> None:
+def test_a_sentence_about_spectators_is_capitalised() -> None:
     assert narrate(Watching(("a spectator",)), Seating()) == "A spectator is watching."
     assert narrate(Watching(("ada",)), Seating()) == "ada is watching."
 
 
-def test_spectators_without_a_name_are_counted() -> None:
+def test_unnamed_spectators_are_counted() -> None:
     watching = Watching(("a spectator", "Eve", "a spectator"))
     assert narrate(watching, Seating()) == "Eve and two spectators are watching."
     assert narrate(Watching(("a spectator",) * 3), Seating()) == "Three spectators are watching."
@@ -232,23 +233,23 @@ def test_spectators_without_a_name_are_counted() -> None:
         ("there", "Waiting for one of the players to open the table again."),
     ],
 )
-def test_a_spectator_waits_for_any_player_and_not_for_the_host_alone(state: HostIs, told: str) -> None:
+def test_a_spectator_waits_for_any_of_the_players(state: HostIs, told: str) -> None:
     assert narrate(AwaitingHost(None, state, 20.0), Seating()) == told
 
 
-# Commands that come before their table
+# Commands that wait for their table
 
 
-def test_a_script_that_does_not_ask_for_it_never_waits(here: Run) -> None:
+def test_without_a_terminal_join_does_not_wait_unless_asked(here: Run) -> None:
     for place in ([], [NOWHERE], ["417-tiger-olive"]):
         done = here("join", *place)
         assert done.returncode == ExitCode.UNREACHABLE
         assert "Waiting" not in done.stderr
-    assert NOWHERE in here("join", NOWHERE).stderr
+        assert (NOWHERE in done.stderr) is (place == [NOWHERE])
 
 
-@pytest.mark.parametrize("place", ["name", "any"])
-def test_who_comes_first_waits_and_sits_down_when_the_table_opens(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("place", ["name", *thoroughly(["any"])])
+def test_join_waits_until_the_table_opens(tmp_path: Path, place: str) -> None:
     table = f"Early {tmp_path.name}"[-30:]
     with seated(tmp_path / "Ben", "join", *([table] if place == "name" else []), "--wait", "--name", "Ben") as guest:
         guest.until("Ctrl-C leaves.")
@@ -259,7 +260,7 @@ def test_who_comes_first_waits_and_sits_down_when_the_table_opens(tmp_path: Path
 
 
 @TERMINAL
-def test_a_person_who_waits_is_told_for_what_and_leaves_with_ctrl_c(tmp_path: Path) -> None:
+def test_a_waiting_player_can_leave_with_ctrl_c(tmp_path: Path) -> None:
     with Terminal(tmp_path / "home", "join", NOWHERE, "--ui", "screen") as person:
         person.until(f'led "{NOWHERE}" is advertised', "Waiting until it opens. Ctrl-C leaves.")
         assert person.interrupt() == ExitCode.INTERRUPTED
@@ -270,7 +271,7 @@ def test_a_person_who_waits_is_told_for_what_and_leaves_with_ctrl_c(tmp_path: Pa
 
 
 @TERMINAL
-def test_a_person_who_names_no_table_waits_for_the_first_one(tmp_path: Path) -> None:
+def test_join_without_a_name_waits_for_the_first_table(tmp_path: Path) -> None:
     with Terminal(tmp_path / "Ben", "join", "--name", "Ben") as person:
         person.until("Waiting for one. Ctrl-C leaves.", "p2pdice host")
         with seated(tmp_path / "Ada", "host", "Late", "--name", "Ada") as host:
@@ -280,7 +281,7 @@ def test_a_person_who_names_no_table_waits_for_the_first_one(tmp_path: Path) -> 
 
 
 @TERMINAL
-def test_who_comes_too_late_is_offered_to_watch(tmp_path: Path) -> None:
+def test_joining_too_late_offers_to_watch(tmp_path: Path) -> None:
     table = f"Late {tmp_path.name}"[-30:]
     with (
         seated(tmp_path / "Ada", "host", table, "--name", "Ada") as host,
@@ -303,7 +304,14 @@ def test_who_comes_too_late_is_offered_to_watch(tmp_path: Path) -> None:
 
 
 @TERMINAL
-@pytest.mark.parametrize(("answer", "pledge"), [("\r", "redeemed"), ("2\r", "cursed"), ("c\r", "cursed")])
+@pytest.mark.parametrize(
+    ("answer", "pledge"),
+    [
+        ("\r", "redeemed"),
+        pytest.param("2\r", "cursed", marks=pytest.mark.thorough),
+        pytest.param("c\r", "cursed", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_host_at_a_terminal_is_asked_for_a_pledge(tmp_path: Path, answer: str, pledge: str) -> None:
     with Terminal(tmp_path / "home", "host", "--rules", "motes", "--bots", "1", "--name", "Ada") as person:
         person.until("run ticket if it is of the group", "Your pledge?")
@@ -313,9 +321,9 @@ def test_a_host_at_a_terminal_is_asked_for_a_pledge(tmp_path: Path, answer: str,
 
 
 @TERMINAL
-def test_a_guest_is_asked_for_a_pledge_once_the_rules_are_seen(tmp_path: Path) -> None:
+def test_a_guest_is_asked_for_a_pledge_after_seeing_the_rules(tmp_path: Path) -> None:
     table = ("host", "Moths", "--rules", "motes", "--name", "Ada")
-    with seated(tmp_path / "Ada", *table) as host:  # who is no person: nobody is asked
+    with seated(tmp_path / "Ada", *table) as host:  # through a pipe there is no question
         host.until("p2pdice join ")
         with Terminal(tmp_path / "Ben", "join", "Moths", "--name", "Ben") as guest:
             guest.until("Your pledge?")
@@ -326,7 +334,7 @@ def test_a_guest_is_asked_for_a_pledge_once_the_rules_are_seen(tmp_path: Path) -
 
 
 @TERMINAL
-def test_a_guest_who_has_chosen_or_plays_without_motes_is_not_asked(tmp_path: Path) -> None:
+def test_a_guest_is_not_asked_for_an_unneeded_pledge(tmp_path: Path) -> None:
     for rules, given in (("motes", ("--pledge", "cursed")), ("classic", ())):
         with seated(tmp_path / f"Ada {rules}", "host", rules, "--rules", rules, "--name", "Ada") as host:
             host.until("p2pdice join ")
@@ -337,13 +345,13 @@ def test_a_guest_who_has_chosen_or_plays_without_motes_is_not_asked(tmp_path: Pa
 
 
 def pledges_of(home: Path) -> set[str]:
-    """Return the pledges in the match that a home plays."""
+    """Return the pledges of all players in the match of a home."""
     with closing(sqlite3.connect(f"file:{Home(home).store}?mode=ro", uri=True)) as store:
         (genesis,) = store.execute("SELECT genesis FROM matches").fetchone()
     return {record.join.pledge for record in parse_genesis(genesis).roster}
 
 
-async def test_a_code_is_waited_for_until_its_number_is_advertised() -> None:
+async def test_join_waits_until_a_code_is_advertised() -> None:
     locator, host, told = Locator(None, is_enabled=True), Discovery(), []
     number = 901 + secrets.randbelow(90)
 
@@ -368,7 +376,7 @@ async def test_a_code_is_waited_for_until_its_number_is_advertised() -> None:
 
 
 @pytest.mark.parametrize(("resumed", "minutes"), [(False, 12), (True, 0)])
-def test_a_table_says_how_long_a_match_took_that_began_there(
+def test_a_table_measures_the_length_of_matches_that_began_there(
     monkeypatch: pytest.MonkeyPatch, resumed: bool, minutes: int
 ) -> None:
     line, _ = table()

@@ -1,4 +1,4 @@
-"""``p2pdice watch`` through pipes: for programs, and for who cannot watch."""
+"""``p2pdice watch`` through pipes: output for programs, and the reasons why a match cannot be watched."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def line_of(host: SeatedPlayer) -> str:
     return host.until("    p2pdice join ").split()[2]
 
 
-def test_a_program_sees_one_object_for_each_event_and_the_transcript_verifies(tmp_path: Path) -> None:
+def test_a_watching_program_gets_an_object_per_event_and_a_fair_transcript(tmp_path: Path) -> None:
     with seated(tmp_path / "a", "host", "--interface", "127.0.0.1", "--set", "dice=1", "--name", "Ada") as host:
         line = line_of(host)
         with Program(*MODULE, "watch", line, "--json", home=tmp_path / "w") as watching:
-            watching.close_input()  # nobody types, and that is no reason to leave
+            watching.close_input()  # the end of the input must not end watching
             watching.wait_for(lambda: watching.output, "a first object")
             with seated(tmp_path / "b", "join", line, "--name", "Ben") as guest:
                 play_together(host, guest)
@@ -43,7 +43,7 @@ def test_a_program_sees_one_object_for_each_event_and_the_transcript_verifies(tm
     assert verify(Path(told[-1]["transcript"]).read_bytes()).verdict == "fair"
 
 
-def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, here: Run) -> None:
+def test_watching_continues_after_the_end_of_the_input(tmp_path: Path, here: Run) -> None:
     with seated(tmp_path / "a", "host", "--interface", "127.0.0.1", "--set", "dice=1", "--name", "Ada") as host:
         line = line_of(host)
         with (
@@ -71,18 +71,20 @@ def test_sentences_through_a_pipe_go_on_when_nobody_types(tmp_path: Path, here: 
         ("127.0.0.1:99999", ExitCode.UNREACHABLE, "is not an address: a port is a number from 1 to 65535"),
     ],
 )
-def test_where_nothing_can_be_seen_it_is_said_why(here: Run, target: str, code: ExitCode, why: str) -> None:
+def test_a_match_that_cannot_be_watched_is_answered_with_the_reason(
+    here: Run, target: str, code: ExitCode, why: str
+) -> None:
     done = here("watch", target)
     assert done.returncode == code
     assert why in done.stderr.lower()
     assert done.stdout == ""
 
 
-def test_the_help_says_that_players_are_not_told_the_name_of_a_spectator(here: Run) -> None:
+def test_the_help_says_who_sees_a_spectators_name(here: Run) -> None:
     assert "While you watch, nobody sees it" in " ".join(here("watch", "--help").stdout.split())
 
 
-def test_a_home_in_use_is_told_before_a_match_is_chosen(tmp_path: Path, here: Run) -> None:
+def test_a_home_in_use_is_reported_before_a_match_is_chosen(tmp_path: Path, here: Run) -> None:
     with stored(tmp_path / "home", World(PRESETS["classic"], 2, 2), 0):
         for table in ([], ["Friday"]):
             done = here("watch", *table)
@@ -92,15 +94,16 @@ def test_a_home_in_use_is_told_before_a_match_is_chosen(tmp_path: Path, here: Ru
             assert f"is in use by another p2pdice.\nWatch from another home: {hint}" in done.stderr
 
 
-def test_a_private_table_is_not_watched_without_its_join_line(tmp_path: Path, here: Run) -> None:
+def test_a_private_table_needs_the_whole_join_line(tmp_path: Path, here: Run) -> None:
     with seated(tmp_path / "a", "host", "--private", "--interface", "127.0.0.1", "--name", "Ada") as host:
-        where = line_of(host).partition("/")[0]
-        done = here("watch", where)
-    assert done.returncode == ExitCode.REFUSED
-    assert "join line" in done.stderr
+        line = line_of(host)
+        watching, joining = here("watch", line.partition("/")[0]), here("join", line.rpartition("/")[0])
+    assert watching.returncode == joining.returncode == ExitCode.REFUSED
+    assert "join line" in watching.stderr
+    assert "private" in joining.stderr
 
 
-def test_a_short_code_is_told_to_lead_to_a_seat(here: Run) -> None:
+def test_watching_with_a_short_code_is_refused_with_advice(here: Run) -> None:
     done = here("watch", "417-tiger-olive", "--name", "Eve")
     assert done.returncode == ExitCode.REFUSED
     assert "for joining, not for watching" in done.stderr
