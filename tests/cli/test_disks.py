@@ -92,20 +92,19 @@ def content(home: Home) -> dict[Path, bytes]:
 
 
 @needs_mounts
-@pytest.mark.parametrize("command", READING)
-def test_reading_commands_work_on_full_and_read_only_disks(
-    here: Run, home: Home, played: Path, tmp_path: Path, command: str
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    words = command.format(elsewhere=tmp_path / "elsewhere").split()
-    before = content(home)
-    done = here(*words, "--home", str(home.path))
-    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
-    (tmp_path / "elsewhere").rename(tmp_path / "first")
-    (tmp_path / "elsewhere").mkdir()
-    usual = here(*words, "--home", str(played))
-    assert done.stdout.replace(str(home.path), "HOME") == usual.stdout.replace(str(played), "HOME")
-    assert content(home) == before
+def test_reading_commands_work_on_full_and_read_only_disks(here: Run, home: Home, played: Path, tmp_path: Path) -> None:
+    before, elsewhere = content(home), tmp_path / "elsewhere"
+    for command in READING:
+        words = command.format(elsewhere=elsewhere).split()
+        elsewhere.mkdir()
+        done = here(*words, "--home", str(home.path))
+        assert (done.returncode, done.stderr) == (ExitCode.DONE, ""), command
+        shutil.rmtree(elsewhere)
+        elsewhere.mkdir()
+        usual = here(*words, "--home", str(played))
+        shutil.rmtree(elsewhere)
+        assert done.stdout.replace(str(home.path), "HOME") == usual.stdout.replace(str(played), "HOME"), command
+        assert content(home) == before, command
 
 
 @needs_mounts

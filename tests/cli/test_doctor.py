@@ -143,20 +143,22 @@ def test_a_write_error_on_a_full_disk_is_not_reported_as_a_matter_of_permissions
 
 
 @pytest.mark.parametrize(
-    ("now", "state"),
+    ("now", "last_match", "state"),
     [
-        ("2019-01-01", Severity.WARNING),
-        ("2026-11-22", Severity.WARNING),
-        ("2026-11-25", Severity.OK),
-        ("2077-01-01", Severity.WARNING),
+        ("2019-01-01", "2026-11-24", Severity.WARNING),
+        ("2026-11-22", "2026-11-24", Severity.WARNING),
+        ("2026-11-25", "2026-11-24", Severity.OK),
+        ("2077-01-01", "2026-11-24", Severity.WARNING),
+        ("2024-12-30", None, Severity.WARNING),
+        ("2025-01-02", None, Severity.OK),
     ],
 )
-def test_a_clock_that_is_far_off_or_was_set_back_is_reported(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: Severity
+def test_a_clock_before_the_last_match_or_the_release_or_far_ahead_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, last_match: str | None, state: Severity
 ) -> None:
-    """The last match was played on 2026-11-24."""
-    (tmp_path / "store").write_text("")
-    os.utime(tmp_path / "store", (moment("2026-11-24"),) * 2)
+    if last_match:
+        (tmp_path / "store").write_text("")
+        os.utime(tmp_path / "store", (moment(last_match),) * 2)
     monkeypatch.setattr(time, "time", lambda: moment(now))
     assert {each.check: each.state for each in doctor.machine(tmp_path)}["clock"] == state
 
@@ -311,14 +313,6 @@ def test_the_line_of_a_finding_ends_with_the_remedy() -> None:
     )
     assert Finding("disk", Severity.WARNING, "it is slow", "Wait").line() == "note  disk: it is slow. Wait."
     assert Finding("disk", Severity.OK, "all is well").line() == "ok    disk: all is well."
-
-
-@pytest.mark.parametrize(("now", "state"), [("2024-12-30", Severity.WARNING), ("2025-01-02", Severity.OK)])
-def test_a_clock_before_the_release_is_reported_in_an_empty_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: str, state: Severity
-) -> None:
-    monkeypatch.setattr(time, "time", lambda: moment(now))
-    assert {each.check: each.state for each in doctor.machine(tmp_path)}["clock"] == state
 
 
 def moment(day: str) -> float:

@@ -87,10 +87,18 @@ def test_own_matches_are_listed_with_their_winners(here: Run, demo: dict[str, An
     assert "won" in here("history", "--home", str(mine)).stdout
 
 
-def test_an_invalid_day_is_answered_with_an_example(here: Run) -> None:
-    done = here("history", "--since", "yesterday")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--since", "yesterday"), "yesterday is not a day, such as 2026-11-22."),
+        (("--rules", "clasic"), "clasic is not one of"),
+        (("--player", "Ada", "stats"), "put the options after stats: history stats --player Ada"),
+    ],
+)
+def test_mistakes_in_history_commands_are_explained(here: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = here("history", *arguments)
     assert done.returncode == ExitCode.USAGE
-    assert "yesterday is not a day, such as 2026-11-22." in done.stderr
+    assert said in done.stderr.replace("\n", " ")
 
 
 @pytest.mark.usefixtures("home")
@@ -128,12 +136,6 @@ def test_an_empty_home_has_no_history(here: Run) -> None:
     assert stats(here) == {"matches": 0, "left_out": [], "players": []}
 
 
-def test_unknown_rules_are_a_usage_error(here: Run) -> None:
-    done = here("history", "--rules", "clasic")
-    assert done.returncode == ExitCode.USAGE
-    assert "clasic is not one of" in done.stderr.replace("\n", " ")
-
-
 def test_a_match_of_another_version_is_listed_and_not_hidden(here: Run, home: Path) -> None:
     """Its players are unknown, so a list of one player's matches says that it was left out."""
     path = home / "matches" / "motes.p2pdice"
@@ -143,10 +145,6 @@ def test_a_match_of_another_version_is_listed_and_not_hidden(here: Run, home: Pa
     assert "One match.\nLeft out," in asked
     assert "motes" in asked
     assert "motes" in stats(here, "--player", "Ada")["left_out"]
-
-
-def test_options_before_the_subcommand_are_refused(here: Run) -> None:
-    assert here("history", "--player", "Ada", "stats").returncode == ExitCode.USAGE
 
 
 # The statistics

@@ -130,17 +130,19 @@ def test_quitting_while_the_end_is_shown_leaves_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("host", "state", "told"),
     [
-        ("asked", "Asking Ada for a seat."),
-        ("silent", "Ada isn't answering. If that lasts 20 seconds, you stop waiting."),
-        ("there", "Waiting for Ada to open the table again."),
-        ("full", "No seat is free now. You get the next one."),
-        ("playing", "Ada is playing with others. You watch, and get a seat in the next match if one is free."),
+        (ADA, "asked", "Asking Ada for a seat."),
+        (ADA, "silent", "Ada isn't answering. If that lasts 20 seconds, you stop waiting."),
+        (ADA, "there", "Waiting for Ada to open the table again."),
+        (ADA, "full", "No seat is free now. You get the next one."),
+        (ADA, "playing", "Ada is playing with others. You watch, and get a seat in the next match if one is free."),
+        (None, "silent", "None of the players is answering. If that lasts 20 seconds, you stop waiting."),
+        (None, "there", "Waiting for one of the players to open the table again."),
     ],
 )
-def test_a_waiting_player_is_told_the_reason(state: HostIs, told: str) -> None:
-    assert narrate(AwaitingHost(ADA, state, 20.0), Seating()) == told
+def test_a_waiting_player_or_spectator_is_told_the_reason(host: PlayerInfo | None, state: HostIs, told: str) -> None:
+    assert narrate(AwaitingHost(host, state, 20.0), Seating()) == told
 
 
 @pytest.mark.parametrize(
@@ -215,26 +217,17 @@ def test_a_spectator_can_ask_for_a_seat_during_the_match() -> None:
     assert watching.wants_seat
 
 
-def test_a_sentence_about_spectators_is_capitalised() -> None:
-    assert narrate(Watching(("a spectator",)), Seating()) == "A spectator is watching."
-    assert narrate(Watching(("ada",)), Seating()) == "ada is watching."
-
-
-def test_unnamed_spectators_are_counted() -> None:
-    watching = Watching(("a spectator", "Eve", "a spectator"))
-    assert narrate(watching, Seating()) == "Eve and two spectators are watching."
-    assert narrate(Watching(("a spectator",) * 3), Seating()) == "Three spectators are watching."
-
-
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("names", "told"),
     [
-        ("silent", "None of the players is answering. If that lasts 20 seconds, you stop waiting."),
-        ("there", "Waiting for one of the players to open the table again."),
+        (("a spectator",), "A spectator is watching."),
+        (("ada",), "ada is watching."),
+        (("a spectator", "Eve", "a spectator"), "Eve and two spectators are watching."),
+        (("a spectator",) * 3, "Three spectators are watching."),
     ],
 )
-def test_a_spectator_waits_for_any_of_the_players(state: HostIs, told: str) -> None:
-    assert narrate(AwaitingHost(None, state, 20.0), Seating()) == told
+def test_spectators_are_named_or_counted(names: tuple[str, ...], told: str) -> None:
+    assert narrate(Watching(names), Seating()) == told
 
 
 # Commands that wait for their table
