@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run() -> int:
-    """Run the command line in ``sys.argv`` and return its exit code. Exceptions of the command never escape."""
+    """Run the command line in ``sys.argv`` and return its exit code. No exception of the command escapes."""
     settings = Settings()
     take_passphrases()
     _open_closed_streams()
@@ -47,7 +47,7 @@ def _finish(code: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    # Otherwise the next file opened, perhaps a store, would get a closed stream's descriptor, and with it all output.
+    # Otherwise the next file opened, perhaps a store, would get the descriptor of a closed stream, and all its output.
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115 - stays open until the process ends
     if sys.stdout is None:
@@ -72,7 +72,7 @@ def _run(settings: Settings) -> int:
         if (code := tell_misuse(error)) is not None:
             return code
         if (stranded := _stranded(error)) is not None:
-            report(stranded, sys.stderr)  # without --home: its path cannot be resolved without a current folder
+            report(stranded, sys.stderr)  # without --home, whose path cannot be resolved here
             return stranded.code
         failure = as_failure(error) or _unexpected(error, settings)
         report(failure, sys.stderr, home_words(settings.home_if_any))
@@ -88,12 +88,12 @@ def tell_misuse(error: Any) -> int | None:
         return 1 if type(error).__name__ == "Abort" else None
     ctx = getattr(error, "ctx", None)
     if isinstance(hint := getattr(error, "param_hint", None), str):
-        error.param_hint = (hint,)  # Typer quotes hints in a sequence, as it quotes options that it names itself
+        error.param_hint = (hint,)  # in a sequence, so that Typer quotes it, as it quotes its own hints
     option = getattr(error, "option_name", "")
     if ctx is not None and option and not option.startswith("--"):
         error.message = _not_an_option(ctx, option)
     if ctx is None or error.message != ctx.get_help():
-        error.message = harmless(error.message).replace("\n", "\\x0a")  # it repeats unescaped what was typed
+        error.message = harmless(error.message).replace("\n", "\\x0a")  # the message can contain typed text, unescaped
     shown = StringIO()
     error.show(file=shown)
     say(shown.getvalue().removesuffix("\n"), sys.stderr)

@@ -39,19 +39,19 @@ class ExitCode(IntEnum):
 
 
 def code_of(error: ProtocolError) -> ExitCode:
-    """Return the exit code of a command that a protocol error ended."""
+    """Return the exit code of a command that ended with a protocol error."""
     return _refusal(error.code, ExitCode.FAILURE)
 
 
 def closing_code(event: TableClosed) -> ExitCode:
-    """Return the exit code of a command whose table was closed; without a known cause, as for an unreachable host."""
+    """Return the exit code of a command whose table was closed: ``UNREACHABLE`` if the cause is unknown."""
     return _refusal(event.code, ExitCode.UNREACHABLE)
 
 
 def _refusal(code: str, otherwise: ExitCode) -> ExitCode:
     from protocol.errors import ErrorCode  # imported late: most commands succeed
 
-    found: dict[str, ExitCode] = {  # REFUSE has the same codes for the same reasons
+    found: dict[str, ExitCode] = {  # REFUSE frames use the same codes
         ErrorCode.UNREACHABLE: ExitCode.UNREACHABLE,
         ErrorCode.NOT_FOUND: ExitCode.UNREACHABLE,
         ErrorCode.VERSION: ExitCode.MISMATCH,

@@ -14,10 +14,10 @@ from typing import Any, Final
 from protocol.files import read_outside
 
 LARGEST_FILE: Final = 64 * 1024
-"""Bytes: far more than all rules or settings with long comments take. A larger file must be something else."""
+"""In bytes: far more than rules or settings need, even with long comments. A larger file is something else."""
 
 _DEEPEST: Final = 16
-"""The most dots in a key. Rules and settings have none; the parser's time and memory grow with their square."""
+"""Maximum dots in a key. Rules and settings have none, and the parser's time and memory grow with their square."""
 _TOKEN: Final = re.compile(
     r"""(?s)(?P<dot>\.)|(?P<part>[A-Za-z0-9_-]++|[ \t]++)|\#[^\n]*+"""
     r"""|\"{3}(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?|'{3}(?:[^']|'(?!''))*+(?:'{3,5})?"""
@@ -70,7 +70,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ForeignTextError("it is nested too deeply") from None
     except ValueError as error:
-        if not isinstance(error, tomllib.TOMLDecodeError):  # Python refuses numbers of thousands of digits
+        if not isinstance(error, tomllib.TOMLDecodeError):  # Python refuses numbers with thousands of digits
             raise ForeignTextError("it has a number with too many digits") from None
         where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         problem = str(error)[: where.start()] if where else str(error)
@@ -104,12 +104,12 @@ class Decoder:
             return data
         try:
             return self._utf_16.decode(data, is_last).encode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:  # half a character at the end
+        except UnicodeDecodeError:  # the data ends in the middle of a character
             return b"\xff"
 
 
 LINE_BYTES: Final = 65_536
-"""The longest line accepted, in bytes: ten times as long as a deal of ten full cups."""
+"""Maximum length of a line in bytes: ten times the length of a deal of ten full cups."""
 
 
 class OverlongLineError(ValueError):
@@ -151,7 +151,7 @@ class LineBuffer:
         return self._cut(bytes(self._data[:end]), end + 1)
 
     def rest(self) -> bytes | None:
-        """Return the last line of input that has ended without a line break; None if nothing is left.
+        """Return the last line of the input if it has no line break; None if nothing is left.
 
         :raises OverlongLineError: if the last line is too long.
         """
@@ -178,8 +178,8 @@ def read_object(line: bytes) -> dict[str, Any]:
     >>> read_object(b'{"roll": 3}')
     {'roll': 3}
 
-    :raises ValueError: if the line is anything else, or something that JSON parsers treat differently: a duplicate
-        key, NaN, or bytes that are not UTF-8. The message names the problem.
+    :raises ValueError: if the line is not a JSON object, or contains something that other JSON parsers may read
+        differently: a duplicate key, NaN, or bytes that are not UTF-8. The message names the problem.
     """
     try:
         value = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
@@ -210,7 +210,7 @@ def _refuse(constant: str) -> None:
 def short(value: object) -> str:
     """Return a JSON value from outside in ASCII for an error message, truncated to 60 characters."""
     if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "an object"  # its nesting may be of any depth
+        return "a list" if isinstance(value, list) else "an object"  # it may be nested too deeply to print
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 

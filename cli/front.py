@@ -55,7 +55,7 @@ COMMANDS: Final = {
     "rules": Entry("Look around", "List the rulesets, or explain one.", "rules"),
     "odds": Entry("Look around", "Show how likely a bid is, and each raise over it.", "rules", "odds_app"),
     "bot": Entry("Programs", "Let your own program play at a table.", "bot"),
-    "league": Entry("Programs", "Play a night of matches between bots and guests; nobody has to be there.", "league"),
+    "league": Entry("Programs", "Play a night of matches between bots and guests, unattended.", "league"),
     "arena": Entry("Programs", "Let bots play each other in memory, and find out which is better.", "arena"),
     "referee": Entry(
         "Programs", "Referee a match: one JSON object per line in, one new state out.", "rules", "referee_app"
@@ -124,7 +124,7 @@ def stands_alone(ctx: typer.Context, as_json: bool, *words: str) -> bool:
 
 
 class PlayGroup(TyperGroup):
-    """A family of commands whose word ``play`` may be left out: a first word that is no subcommand is its argument."""
+    """A family of commands whose default subcommand is ``play``: ``arena odds mind`` means ``arena play odds mind``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args:
@@ -203,18 +203,14 @@ def _home(ctx: typer.Context, home: str | None) -> str | None:
     if home == "":  # Path("") would be the current folder
         raise typer.BadParameter("it is empty. Name a folder, or leave the option out for your usual home.")
     if home is not None:
-        _settings(ctx).home_option = Path(home)
+        ctx.ensure_object(Settings).home_option = Path(home)
     return home
 
 
 def _no_color(ctx: typer.Context, wanted: bool) -> bool:
     if wanted:
-        _settings(ctx).forbid_color()
+        ctx.ensure_object(Settings).forbid_color()
     return wanted
-
-
-def _settings(ctx: typer.Context) -> Settings:
-    return ctx.ensure_object(Settings)
 
 
 def _front(

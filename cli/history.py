@@ -30,16 +30,16 @@ WIDTH: Final = 18
 UNUSUAL: Final = 0.05
 """Corrected p-values below this are marked: one in twenty homes with only fair dice sees a mark."""
 LEGEND: Final = (
-    "In brackets is the range that holds the true share with 95% confidence: it narrows with more matches. "
+    "The range in brackets contains the true share with 95% confidence. It narrows with more matches. "
     "x luck: 2.00 is twice the wins that luck alone gives. "
-    "A bluff is a bid that the bidder's own dice made less than half likely."
+    "A bluff is a bid that is less than half likely, given the bidder's own dice."
 )
 WARNING: Final = (
-    "By luck: how often fair dice come out at least this uneven, multiplied by the number of players, or a little "
-    "less (Holm's correction; at most 100%), because of many players one nearly always looks uneven. "
+    "By luck: how often fair dice come out at least this uneven, multiplied by the number of players, or by a little "
+    "less (Holm's correction; at most 100%). Without that, one of many players would nearly always look uneven. "
     "Nobody can choose dice here: they are derived from secrets that all players commit to before any is opened, and "
     "verify checks each of them. So this test only looks for a fault of the program. Of twenty homes with fair dice, "
-    "one is expected to be marked."
+    "about one sees a mark."
 )
 ENOUGH_DICE: Final = 5 * len(FACES)
 """With fewer dice, each face is expected less than five times, and the statistic does not follow chi-square."""

@@ -59,7 +59,7 @@ class PrivateFileHandler(RotatingFileHandler):
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=own_opener)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Ignore errors of the disk, such as a full one: the player is notified of them in other ways."""
+        """Ignore disk errors, such as a full disk: the player learns of them in other ways."""
         if not isinstance(sys.exception(), OSError):
             super().handleError(record)
 

@@ -108,7 +108,7 @@ def confirm(question: str, is_sure: bool, command: str, *, as_json: bool = False
     :param is_sure: whether the owner has already agreed, with ``--yes``.
     :param command: the command that makes the change without asking.
     :param as_json: whether standard output is JSON, so that nothing can be asked.
-    :raises Failure: if nobody can be asked.
+    :raises Failure: if the owner cannot be asked.
     :raises typer.Exit: if the owner does not agree.
     """
     if is_sure:

@@ -59,8 +59,8 @@ WatcherNameOption = Annotated[
         "--name",
         metavar="NAME",
         show_default=False,
-        help="Your nickname from when you sit down. While you watch, nobody sees it: players who know your key see"
-        " their own name for you, all others see a spectator.",
+        help="Your nickname once you sit down. While you watch, nobody sees it: players who know your key see the"
+        " name they know you by, all others see a spectator.",
     ),
 ]
 
@@ -122,7 +122,7 @@ def _nickname(value: object) -> str:
 
 def _pace(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= SLOWEST:
-        raise ValueError("it is not such a number")
+        raise ValueError("it is not a number in this range")
     return float(value)
 
 
@@ -137,7 +137,7 @@ def _read_number(text: str) -> object:
 def _choice(meaning: str, words: tuple[str, ...], example: str) -> Setting:
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in words:
-            raise ValueError("it is none of these")
+            raise ValueError("it is not one of these words")
         return value
 
     return Setting(meaning, listing([f'"{word}"' for word in words], "or"), example, check, str)
@@ -163,7 +163,7 @@ SETTINGS: Final = {
 
 
 def preferences(settings: Settings) -> Preferences:
-    """Return the settings for this command, whose own options take precedence over them.
+    """Return the settings from the file and the environment. A command's own options take precedence over them.
 
     :raises Failure: if the file cannot be read or has anything but valid settings; it names the line and the remedy.
     """

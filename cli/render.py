@@ -1,4 +1,4 @@
-"""Rendering for terminals: the only place where dice, names, fingerprints and text from peers are escaped and shown."""
+"""Text for terminals: escaping of text from peers, and the forms of dice, names, paths, commands and sentences."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def escape(text: str) -> str:
 
 
 def default_table_name(host: str) -> str:
-    """Return the name of a table to which its host gave none."""
+    """Return the name of a table that its host did not name."""
     return f"{host}'s table"
 
 
 def harmless(text: str) -> str:
-    r"""Return ``text`` escaped as by :func:`escape`, but with its line breaks, backslashes and combining marks.
+    r"""Return ``text`` escaped as by :func:`escape`, but keep line breaks, backslashes and combining marks.
 
     Suitable for complete output, including the program's own sentences: existing escapes are not escaped again.
 
@@ -114,7 +114,7 @@ def can_show(text: str, stream: TextIO) -> bool:
 
 
 def hand(faces: Iterable[int | str]) -> str:
-    """Return a hand such as ``1, 3, 3``; ``no dice`` if it is empty."""
+    """Return a hand as text: ``1, 3, 3``, or ``no dice`` if it is empty."""
     return ", ".join(map(str, faces)) or "no dice"
 
 
@@ -147,7 +147,7 @@ def dice_count(count: int) -> str:
 
 
 def faces(quantity: int, face: int) -> str:
-    """Return a number of dice of one face in words, as sentences name a bid.
+    """Return a number of dice of one face in words, as a bid is named in sentences.
 
     >>> faces(3, 5), faces(12, 6), faces(1, 3)
     ('three fives', '12 sixes', 'one three')
@@ -355,7 +355,7 @@ def _hung(head: str, rest: str, width: int) -> str:
 
 _QUOTED_PATH: Final = re.compile(r"""(?<!\w)(['"])(?=[^'"]*[/\\])[^'"]+\1""")
 _TIED: Final = "\0"
-"""Replaces spaces inside of paths while lines are wrapped; no printed text contains this character."""
+"""Replaces spaces in paths while lines are wrapped. No printed text contains this character."""
 
 
 def _filled(line: str, width: int) -> str:
@@ -390,7 +390,7 @@ def qr_code(text: str, background: str) -> list[str]:
 
 
 class Paragraphs:
-    """Joins sentences into paragraphs. Of a text with several lines, such as revealed cups, only the last is joined.
+    """Joins sentences into paragraphs. If a text has several lines, as for revealed cups, only its last line is joined.
 
     >>> gathered = Paragraphs()
     >>> [*gathered.take("Ada calls liar."), *gathered.take("Ada: 5. One counts.\\nOne five, one short.")]

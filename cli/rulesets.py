@@ -30,7 +30,7 @@ SetOption = Annotated[
 
 FILE_SUFFIX: Final = ".toml"
 _LARGEST_NUMBER: Final = 2**63
-"""The bound of integers, as in TOML. Python parses longer ones, but refuses to convert the longest to text."""
+"""Integers are below this bound, as in TOML. Python parses larger ones, but cannot convert the largest to text."""
 
 
 def chosen_ruleset(name: str, changes: list[str] | None) -> Ruleset:
@@ -63,8 +63,8 @@ def is_file_name(name: str) -> bool:
 def rules_name(name: str, changes: list[str] | None) -> str:
     """Return the name of the house rules that :func:`chosen_ruleset` returns for the same arguments.
 
-    It is the file's name without its suffix, followed by the changes. It is empty for a preset, and if a table cannot
-    announce the name because it is too long or is a preset's name.
+    It is the file's name without its suffix, followed by the changes. It is empty for a preset, and for a name that
+    a table cannot announce, because it is too long or is a preset's name.
     """
     if not is_file_name(name):
         return ""
@@ -99,13 +99,13 @@ def rules_shown(label: str) -> str:
 
 
 def called(ruleset: Ruleset) -> str:
-    """Return a short name for rules to which nobody has given one: ``classic with stakes`` or ``house rules``."""
+    """Return a short name for unnamed rules: ``classic with stakes`` or ``house rules``."""
     return _with_stakes().get(ruleset_label(ruleset), "house rules")
 
 
 @cache
 def _with_stakes() -> dict[str, str]:
-    """Return names for the presets with stakes, by their labels, which only say that they are house rules."""
+    """Return the names of presets with stakes, by the labels under which tables announce them as house rules."""
     added = {name: each.with_options({"stakes": "yes"}) for name, each in PRESETS.items() if not each.stakes}
     return {ruleset_label(ruleset): f"{name} with stakes" for name, ruleset in added.items()}
 

@@ -84,7 +84,7 @@ def home_words(home: Path | None) -> tuple[str, ...]:
 
 
 def take_passphrases() -> None:
-    """Move passphrases out of the environment, which bots inherit: they are programs written by other people."""
+    """Move passphrases out of the environment, because bots inherit it, and may be written by other people."""
     given_passphrases.clear()
     for variable in (UNLOCK_VARIABLE, LOCK_VARIABLE):
         if variable in os.environ:

@@ -102,7 +102,7 @@ class Order(NamedTuple):
 
 
 async def start_house_bot(
-    order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool = False
+    order: Order, arguments: Sequence[str], log: Path, *, folder: str | None = None, is_heard: bool
 ) -> Process:
     """Start ``p2pdice house-bot``. It exits when its standard input closes, as happens if this process is killed.
 

@@ -81,7 +81,8 @@ class Program(asyncio.SubprocessProtocol):
         self._log = log
         self._lines = LineBuffer()
         self._news = asyncio.Event()
-        self._has_ended_output = False
+        self.has_ended = False
+        """Whether the program has closed its output."""
         self._exited = asyncio.Event()
         self._is_gone = asyncio.Event()
         self._logged = 0
@@ -114,14 +115,9 @@ class Program(asyncio.SubprocessProtocol):
                 self._reading_pipe(1).resume_reading()
             if line is not None:
                 return line
-            if self._has_ended_output:
+            if self.has_ended:
                 return None
             await self._news.wait()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the program has closed its output."""
-        return self._has_ended_output
 
     async def last_words(self, seconds: float = _REAPING) -> LastWords:
         """Return the end of the program's standard error, which may explain why it has ended.
@@ -143,7 +139,7 @@ class Program(asyncio.SubprocessProtocol):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     # Keep reading, so that a program blocked in a write can continue.
-                    while not self._exited.is_set() and not self._has_ended_output:
+                    while not self._exited.is_set() and not self.has_ended:
                         self._lines.clear()
                         self._reading_pipe(1).resume_reading()
                         self._news.clear()
@@ -195,7 +191,7 @@ class Program(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
-            self._has_ended_output = True
+            self.has_ended = True
             self._news.set()
         elif fd == 2:
             self._has_complained.set()

@@ -67,9 +67,9 @@ Ctrl-C stops an arena. The same command with --resume continues it, even
 after a crash. Without --resume, a new arena begins, and the old one is kept.
 """
 ERROR: Final = 0.01
-"""The default probability that any decision is wrong."""
+"""The default of ``--error``: the accepted probability that any result is wrong."""
 _SLICES: Final = 10
-"""How many lines of progress are printed in total without a terminal."""
+"""Number of progress lines that are printed without a terminal."""
 
 LIST_EPILOG: Final = """\b
 Examples:
@@ -120,14 +120,14 @@ def play(
         ),
     ] = None,
     gauntlet: Annotated[
-        bool, typer.Option("--gauntlet", help="Seat the first BOT alone among copies of each other one.")
+        bool, typer.Option("--gauntlet", help="Seat the first BOT alone at tables with copies of each other BOT.")
     ] = False,
     until_decided: Annotated[
         bool,
         typer.Option(
             "--until-decided",
-            help="Stop as soon as every bot is known to win more or less than its fair share, or with --margin to"
-            " be not worse.",
+            help="Stop as soon as every bot is known to win more or less than its fair share. With --margin, it is"
+            " enough that it is not worse.",
         ),
     ] = False,
     error: Annotated[
@@ -138,7 +138,7 @@ def play(
             max=0.5,
             metavar="P",
             show_default=False,
-            help=f"With --until-decided: accept this chance that any answer is wrong (default: {ERROR}).",
+            help=f"With --until-decided: accept this chance that any result is wrong (default: {ERROR}).",
         ),
     ] = None,
     margin: Annotated[
@@ -149,7 +149,7 @@ def play(
             max=50.0,
             metavar="X",
             show_default=False,
-            help="A bot that wins at most X % of the games less than its fair share is not worse.",
+            help="A bot counts as not worse if it wins at most X % of the games less than its fair share.",
         ),
     ] = 0.0,
     move_ms: MoveOption = 2_000,
@@ -255,9 +255,7 @@ def list_ratings(
     ] = None,
     players: Annotated[
         list[int] | None,
-        typer.Option(
-            "--players", min=2, max=10, metavar="N", help="Count only games of so many players; can be repeated."
-        ),
+        typer.Option("--players", min=2, max=10, metavar="N", help="Count only games of N players; can be repeated."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -57,7 +57,7 @@ def log_folder(folder: Path | None) -> Path | None:
 
 
 def dealt(levels: Sequence[Level] | None, bots: int) -> tuple[Level, ...]:
-    """Return a level for each of ``bots`` bots, repeating ``levels`` in order if there are fewer.
+    """Return a level for each of ``bots`` bots. ``levels`` are repeated in order if there are too few.
 
     :raises typer.BadParameter: if there are more levels than bots.
     """

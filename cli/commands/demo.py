@@ -1,4 +1,4 @@
-"""``p2pdice demo`` and ``p2pdice learn``, which need no other people."""
+"""``p2pdice demo`` and ``p2pdice learn``, which need no other players."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def table_settings(
 ) -> TableSettings:
     """Return the settings of the table that a command's options describe.
 
-    :param player: the nickname of the host, from which a table without ``name`` gets its name.
+    :param player: the nickname of the host, after whom a table without ``name`` is named.
     :raises typer.BadParameter: if the table's name or its rules are not allowed.
     """
     changes = [*(changes or ()), *(["stakes=yes"] if stakes else [])]
@@ -315,7 +315,7 @@ async def recruits(
     :param levels: the levels of the house bots, one per bot.
     :param commands: the command lines of programs. Each is started once, to learn its name and test it.
     :param has_guests: whether other people can sit down. Then nicknames show whose bots they are.
-    :param met: names of people who may sit down, which no house bot takes as long as there are others.
+    :param met: names of people who may sit down. House bots avoid them as long as other names are free.
     :raises Failure: if a program cannot be started, or does not say hello.
     """
     programs: list[str] = []

@@ -223,7 +223,7 @@ def _without_passphrase(data: bytes, path: Path) -> Identity | None:
 
 
 def _tell_of_the_key_here(path: Path, restored: bytes, its_key: Identity | None) -> bool:
-    """Print which key this home has, and that it is kept; return whether it is certainly the restored key.
+    """Print which key this home has, and that it is kept. Return whether it is certainly the key to be restored.
 
     :param path: the key file of this home.
     :param restored: the content of the key file that will replace it.

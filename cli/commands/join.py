@@ -135,7 +135,7 @@ def seat_at(
     :param target: the typed target, or all sightings with the name of the picked table.
     :param absent: called with the reason if the table is not there yet, before the node waits for it. If it is None,
         the node does not wait.
-    :param curtained: closed before a message is printed that the host is being asked about the player.
+    :param curtained: closed before a message about a pending question to the host is printed, so that it is visible.
     :param asks: whether the player can be asked for a pledge. Then none is taken by default if the rules have motes.
     :param let_in: players with a trusted name but another key, with whom the player has agreed to play.
     """
@@ -163,7 +163,7 @@ def seat_at(
 def accept(players: Sequence[PlayerInfo]) -> None:
     """Ask whether to play with people who have a trusted name but another key.
 
-    :raises Failure: if the answer is no, or nobody can be asked.
+    :raises Failure: if the answer is no, or the player cannot be asked.
     """
     names = zip(display_names(players), players, strict=True)
     who = listing([f"{name} ({player.fingerprint})" for name, player in names])
@@ -183,7 +183,7 @@ def _name(target: str | tuple[Sighting, ...]) -> str:
 
 
 def _teller(target: str | tuple[Sighting, ...], curtained: ExitStack) -> Callable[[NodeError], None]:
-    """Return a function that closes the curtain and prints that the table is not there yet."""
+    """Return a function that closes ``curtained``, and prints that the table is not open yet."""
 
     def tell(error: NodeError) -> None:
         curtained.close()
@@ -217,7 +217,7 @@ def _open_ones(found: Iterable[Sighting]) -> list[ListedTable]:
 
 
 def search(target: str | tuple[Sighting, ...]) -> str:
-    """Return the sentence to print while waiting for a seat, or for the search if there is no address."""
+    """Return the sentence to print while the node asks for a seat or, without an address, searches for the table."""
     if not isinstance(target, str):
         return f"Asking for a seat at {escape(target[0].advertisement.name)}."
     if looks_like_a_code(target):
@@ -230,7 +230,7 @@ def search(target: str | tuple[Sighting, ...]) -> str:
 def choose(found: Found) -> tuple[Sighting, ...]:
     """Let the player pick an open table; return all sightings with its name, because several hosts can use one name.
 
-    :raises Failure: if no table is open, or there are several and nobody can be asked.
+    :raises Failure: if no table is open, or there are several and the player cannot be asked.
     """
     from protocol.node.locator import tables_called
 

@@ -34,7 +34,7 @@ SHARE: Final = 1024 * 1024
 PIECE: Final = 32
 """Signatures that justify another thread: handing them over takes as long as checking two or three."""
 MOST_CORES: Final = 61 if sys.platform == "win32" else 256
-"""The most processes to use. Windows cannot wait for more at once; elsewhere more would not help on known machines."""
+"""Maximum number of processes. Windows cannot wait for more at once. No known machine has more cores."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -50,7 +50,7 @@ def read_transcript(path: Path) -> bytes:
 
 
 def cores() -> int:
-    """Return how many cores this process may use, at most :data:`MOST_CORES`. A container may have only some cores."""
+    """Return how many cores this process may use, at most :data:`MOST_CORES`. A container may be limited to a few."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(usable or 1, MOST_CORES)
 
@@ -171,7 +171,7 @@ def named_transcript(name: str, settings: Settings) -> Path:
     :raises PermissionError: if the path leads through a folder that is closed to this account.
     :raises Failure: if no match in the home has this name, or several have.
     """
-    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # the name may be that of a match
+    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # the name may name a match
         try:
             os.lstat(name)
         except OSError as error:

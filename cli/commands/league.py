@@ -1,4 +1,4 @@
-"""``p2pdice league``: a night of matches between bots and guests, with nobody at the keyboard."""
+"""``p2pdice league``: a night of matches between bots and guests, at an unattended table."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def league(
     port: PortOption = 0,
     interface: InterfaceOption = None,
 ) -> None:
-    """Play a night of matches between bots and guests; nobody has to be there.
+    """Play a night of matches between bots and guests, unattended.
 
     One of your bots, a house bot if you name none, sits in your seat. It signs with your key, and bets your coins if
     there are stakes. Without --seats the table has a seat for each of your bots, and at least two. Ctrl-C makes the

@@ -44,7 +44,7 @@ Examples:
 MATCH is named as in p2pdice matches: its name, or the first digits of its id.
 """
 RECORDS: Final = 12
-"""How many matches are listed."""
+"""Maximum number of matches in the list."""
 SHOWN_OF_A_LINE: Final = 20
 """How many characters of a refused line are shown."""
 NO_PURSE: Final = "You have no purse yet. You get one, with 1,000 coins, at your first table with stakes."
@@ -121,7 +121,7 @@ def _read(home: Home) -> _Account | None:
 
 
 def _sealed(choices: Iterable[str]) -> tuple[int, int] | None:
-    moves = (parse_move(text) for text in choices if text.startswith("stake "))  # the other kind is to concede
+    moves = (parse_move(text) for text in choices if text.startswith("stake "))  # other stored choices are to concede
     return next(((each.bet, each.tickets) for each in moves if isinstance(each, Stake)), None)
 
 
@@ -295,10 +295,10 @@ def _signed_by_bots(home: Home, store: Store, match: bytes) -> dict[str, str]:
 
 @app.command(epilog=EPILOG)
 def forget(ctx: typer.Context, who: WhoArgument, is_sure: YesOption = False) -> None:
-    """Forget somebody's purse, as you knew it from matches with them.
+    """Forget what you know about another player's purse from your matches together.
 
     A purse is refused if it no longer shows any record that you know, for example after five hundred matches with
-    others. If you believe its owner all the same, forget it: then it is accepted like a stranger's.
+    others. If you believe its owner anyway, forget the purse: then it is accepted like a stranger's.
     """
     home = home_of(ctx)
     with _opened(home) as store:

@@ -156,7 +156,7 @@ def _code(replayed: Retelling) -> ExitCode:
 
 
 def told_verdict(replayed: Retelling, *, is_kept: bool = False) -> list[str]:
-    """Return the verdict on a file in two lines, or that there is none.
+    """Return the verdict on a file in two lines; for an unsigned game, lines that say that there is none.
 
     :param is_kept: see :attr:`cli.commands.verify.FileVerdict.is_kept`.
     """
@@ -173,7 +173,7 @@ def opened(name: str, settings: Settings, as_json: bool, game: int | None = None
     :param name: a path, or a match in the home.
     :param as_json: whether to print the verdict as JSON if there is no match to show.
     :param game: the number of a game of an arena.
-    :return: no bytes with a game of an arena, in which nothing was verified.
+    :return: for a game of an arena, no bytes: there is no transcript to embed.
     :raises Failure: if the file cannot be read, or is a proof of misconduct without a match, or has no such game.
     :raises typer.Exit: if the file was altered or another protocol version wrote it, after the verdict is printed.
     """

@@ -100,8 +100,8 @@ class ListedTable(NamedTuple):
 def listed(found: Iterable[Sighting]) -> tuple[ListedTable, ...]:
     """Return the tables and matches that were found, with a running match listed once.
 
-    All players of a match advertise it. An advertisement that differs is listed separately, so that nobody can hide a
-    match behind a false one. An open table has only one host, so two sightings of it are listed separately, too.
+    All players of a match advertise it. An advertisement that differs is listed separately, so that a false one
+    cannot hide a match. An open table has only one host, so two sightings of it are listed separately, too.
     """
     rows: dict[tuple[Advertisement, str], list[Sighting]] = {}
     for each in found:
@@ -112,7 +112,7 @@ def listed(found: Iterable[Sighting]) -> tuple[ListedTable, ...]:
 
 
 def changes(before: Sequence[ListedTable], now: Sequence[ListedTable]) -> list[tuple[str, ListedTable]]:
-    """Return which tables ``closed``, ``changed`` or became ``open``. Another node for a known one is no change."""
+    """Return which tables ``closed``, ``changed`` or became ``open``. A further node is not a change."""
     gone = list(before)
     new = []
     for row in now:
@@ -201,11 +201,11 @@ async def listening(interface: str | None) -> AsyncIterator[Discovery]:
 
 
 def pick_one(found: Sequence[ListedTable], question: str, command: str) -> ListedTable:
-    """Let the player pick a table. If nobody can be asked and there is only one, return that one.
+    """Let the player pick a table. If the player cannot be asked and there is only one table, return that one.
 
     :param found: the tables to choose from, at least one.
     :param command: the command that the error recommends for naming a table.
-    :raises Failure: if there are several and nobody can be asked, or the input ends.
+    :raises Failure: if there are several and the player cannot be asked, or the input ends.
     :raises typer.Exit: if the player picks none.
     """
     if not is_interactive():

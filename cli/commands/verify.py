@@ -169,7 +169,7 @@ class Acquaintance:
 
 
 def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tuple[Acquaintance, ...]]:
-    """Return a function that finds the players of a file whom the reader's home knows; nobody if there is no store.
+    """Return a function that finds the players of a file whom the reader's home knows, or none without a store.
 
     :param stack: the context in which the store stays open.
     """
@@ -208,7 +208,7 @@ class FileVerdict:
     date: str | None = None
     """When the file was last modified, in local time (ISO 8601); no signature covers it."""
     strangers: tuple[str, ...] = ()
-    """The fingerprints of players that --trust does not name; empty without that option."""
+    """The fingerprints of players whom --trust does not name; empty without that option."""
     people: tuple[Acquaintance, ...] = ()
     """The players whose keys or names the reader's home knows."""
     is_kept: bool = False

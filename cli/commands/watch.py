@@ -109,7 +109,7 @@ async def look_on(
 def choose(found: Found) -> ListedTable:
     """Let the person pick a running match, or a table that still waits for players.
 
-    :raises Failure: if there is none, or there are several and nobody can be asked.
+    :raises Failure: if there is none, or there are several and the person cannot be asked.
     """
     there = listed(found.now)
     if not there:

@@ -1,7 +1,7 @@
-"""The page of a report: one HTML file that fetches nothing, under a policy that forbids every fetch.
+"""A report as one HTML file. It fetches nothing, and its content security policy forbids every fetch.
 
 The template engine escapes all texts from players, such as names. Scripts and styles run only if their hashes are in
-the policy, so no text from a player can become one. Charts are coordinates from which the template writes SVG.
+the policy, so text from a player can never run as a script. Charts are coordinates from which the template writes SVG.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ UI: Final = "show_checks.js"
 def page(replayed: Retelling, transcript: bytes, verdict: str) -> str:
     """Return the report on a match as HTML. It depends only on the transcript, not on the name of its file.
 
-    The page on a game that nobody signed has no verifier and no signatures, and says so.
+    The page of an unsigned game says so, and has no verifier and no signatures.
 
-    :param transcript: the bytes of the file, which the page embeds; empty without signatures.
-    :param verdict: this program's verdict in a sentence, or that there is none.
+    :param transcript: the bytes of the file, which the page embeds; empty for an unsigned game.
+    :param verdict: this program's verdict as a sentence, or a sentence that there is none.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -116,11 +116,11 @@ class Sentence:
 
     text: str
     percent: str = ""
-    """How likely a bid was to be true, or a call to be right, given its player's dice; empty for anything else."""
+    """The chance that a bid is true, or a call right, given its player's own dice; empty for other sentences."""
     share: float = 0.0
-    """The same chance, from 0 to 1."""
+    """The same chance as a number from 0 to 1."""
     outcome: str = ""
-    """``true``, ``false``, ``right``, ``wrong``, or ``unknown``; empty for anything else."""
+    """``true`` or ``false`` for a bid, ``right`` or ``wrong`` for a call, or ``unknown``; empty for other sentences."""
 
 
 @dataclass(slots=True)
@@ -129,14 +129,14 @@ class Chapter:
 
     title: str
     heading: str
-    """The sentence that begins the chapter, or its title."""
+    """The sentence under which the chapter is printed; before the first round, the title."""
     hands: list[tuple[str, str]] = field(default_factory=list)
     """The name and dice of each player."""
     lines: list[Sentence] = field(default_factory=list)
     dice: tuple[int, ...] = ()
     """The dice in play at the start, by seat; empty before the first round."""
     ending: str = ""
-    """A clause on the call, the count and the consequences; empty if the round did not end."""
+    """A clause about the call, the count and the consequences; empty if the round did not end."""
 
 
 @dataclass(slots=True)
@@ -252,7 +252,7 @@ class Track(NamedTuple):
 
     name: str
     number: int
-    """The index of its line style, a combination of colour and dashes, among ten."""
+    """The index of its line style, which is one of ten combinations of colour and dashes."""
     points: str
     label_at: tuple[float, float]
 

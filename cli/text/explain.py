@@ -1,4 +1,4 @@
-"""A page from which newcomers learn a ruleset. Every sentence depends on an option, none on the name of the ruleset."""
+"""A page that explains a ruleset to newcomers. Its sentences depend on the options, never on the ruleset's name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from p2pdice.stakes import NEWCOMER_COINS
 from p2pdice.state import Expect, State
 
 WIDTH: Final = 78
-"""Maximum columns of a page: two fewer than the narrowest usual terminal has."""
+"""Maximum columns of a page: two less than the usual 80 columns of a terminal."""
 
 RAISES: Final = {
     "standard": (
@@ -340,11 +340,11 @@ _WAGERS: Final = (Wager(100, 1000, 0, 0), Wager(50, 1000, 0, 0), Wager(0, 1000, 
 _PRIZE: Final = Roll(1 + max(range(len(MOTES)), key=lambda index: POWERS[MOTES[index]].is_answer))
 """The mote that answers others. As the prize it is in no cup, so nothing is answered, and the round stays simple."""
 _LOST: Final = sorted(MOTES, key=lambda mote: (NoneType, int, Die).index(NOTATION[mote].target))
-"""The order in which dice are lost, so that all can be played: motes without a target, then those for a player."""
+"""The motes in the order in which they are lost: those without a target, then those for a player, then for a die."""
 _HANDS: Final = 10_000
 """The number of hands that are tried for a cup.
 
-With wild ones, only one hand of ten dice in sixty has none that counts.
+With wild ones, only one in sixty hands of ten dice has no die that counts.
 """
 
 
@@ -437,7 +437,7 @@ def _opening(bids: list[Bid], is_first: bool) -> Bid:
 def _raises(state: State, bids: list[Bid], call: Move) -> list[Bid]:
     """Return raises of the next kind, so that a round shows each kind once; an empty list when it is time to call.
 
-    A round that ends with exact has three bids. So its leader calls, who has lost a die and can gain it back.
+    A round that ends with exact has three bids. So the call is made by its leader, who can regain a lost die.
     """
     assert state.bid is not None
     quantity, face, _ = state.bid

@@ -140,7 +140,7 @@ def _of_store(
     other_keys = other_owners(home, returned_to)
     for each in stored:
         if each.given_up and not each.formed:
-            continue  # it was only proposed, and nobody is known to have played it
+            continue  # it was only proposed, and never seen to begin
         genesis, file = _read(each.genesis), files.get(each.match)
         yield ListedMatch(
             names[each.match],

@@ -41,7 +41,7 @@ NO_APOSTROPHES: Final = str.maketrans("", "", "'’")
 
 
 def offers(view: View, names: Sequence[str]) -> list[str]:
-    """Return the legal moves as a person sees and can type them, each as short as it can be without ambiguity.
+    """Return the legal moves as a person sees and can type them, each as short as possible without ambiguity.
 
     :param names: by seat.
     """
@@ -49,7 +49,7 @@ def offers(view: View, names: Sequence[str]) -> list[str]:
 
 
 def begun_moves(typed: str, view: View, names: Sequence[str]) -> list[Move]:
-    """Return the legal moves whose words begin with those typed, with or without the verb. Bids are never included.
+    """Return the legal moves that begin with the typed words, with or without the verb. Bids are never included.
 
     If the typed words are the whole of one move, longer ones are excluded: ``block ben`` does not mean Benny.
     """
@@ -76,7 +76,7 @@ def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def short_forms(view: View, names: Sequence[str]) -> dict[Move | str, str]:
-    """Return each legal move as people see it: a bid as ``3x5``, others in words, as short as is unambiguous now."""
+    """Return each legal move as people see it: a bid as ``3x5``, others in the shortest unambiguous words."""
     forms = _all_forms(view, names)
     found: dict[Move | str, str] = {move: str(move) for move in view.legal}
     for move in forms:
@@ -120,7 +120,7 @@ def _party(side: Side, view: View, names: Sequence[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text as it is compared: in lowercase, without apostrophes, with single spaces between words."""
+    """Return a text in the form used for comparison: lowercase, without apostrophes, with single spaces."""
     return " ".join(text.lower().translate(NO_APOSTROPHES).split())
 
 

@@ -51,7 +51,7 @@ from protocol.storage.home import home_around
 _ODDS: Final = ("Nobody is shown odds here.", "Everybody is shown odds here.", "")
 _TALK: Final = ("", "Spectators may talk.")
 _UNNAMED: Final = "a spectator"
-"""The name of each spectator for whom this home has none."""
+"""The name for a spectator whose name is not known here."""
 BOT_FAILED: Final = "BotFailed"
 BOT_FAULT: Final = "BotFault"
 BOT_DONE: Final = "BotDone"
@@ -187,9 +187,10 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
 
 
 def seat_asked(event: node.SeatAsked, players: Sequence[node.PlayerInfo]) -> str:
-    """Return a question about a newcomer: may they sit down or, for a guest, does the reader play with them?
+    """Return the question about a newcomer: the host says whether they may sit down, a guest whether to play with them.
 
-    :param players: those at the table. A newcomer with the name of one of them is shown with part of the fingerprint.
+    :param players: the players at the table. A newcomer whose name looks like one of theirs is shown with part of the
+        fingerprint.
     """
     (name,) = display_names([event.player], players)
     who, false = f"{name} ({event.player.fingerprint})", ""
@@ -320,7 +321,7 @@ def result(over: node.MatchResult, *, has_leavers: bool = True) -> str:
 
 
 def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
-    """Return a sentence on whether everybody has signed the result; empty if unknown.
+    """Return a sentence on whether all players have signed the result; empty if unknown.
 
     :param has_leavers: whether players may have left before the end. They were not asked to sign.
     """
@@ -331,7 +332,7 @@ def confirmation(over: node.MatchResult, *, has_leavers: bool) -> str:
 
 
 def _awaiting(event: node.AwaitingHost, seating: Seating) -> str:
-    host = seating.named([event.host]) if event.host is not None else "one of the players"  # any of them may open it
+    host = seating.named([event.host]) if event.host is not None else "one of the players"  # any may open the table
     match event.host_is:
         case "asked":
             return f"Asking {host} for a seat."
@@ -409,7 +410,7 @@ def your_turn(view: View, seating: Seating) -> str:
     if state.bid is not None and state.motes is not None and state.motes.must_raise:
         who = seating.does(state.bid.seat, "bid", "bid")
         return f"{asked} {who} {faces(state.bid.quantity, state.bid.face)}."
-    # Bids and calls are left out: everybody knows how to type them.
+    # Bids and calls are left out: players know how to type them.
     offered = zip(view.legal, offers(view, seating.names), strict=True)
     texts = [text for move, text in offered if not isinstance(move, Bid | Liar | Exact)]
     rest = len(texts) - _SHOWN
@@ -423,7 +424,7 @@ _SHOWN: Final = 6
 
 
 def _with_customs(told: str, event: node.TableOpened | node.TableJoined | node.TableWatched) -> str:
-    """Add who sees the odds of bids and who may talk, unless both are as usual."""
+    """Add sentences on who sees the odds of bids and who may talk, unless these are the defaults."""
     customs = " ".join(filter(None, (_ODDS[event.odds], _TALK[event.talk])))
     return "\n".join(filter(None, (told, customs)))
 

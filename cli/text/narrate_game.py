@@ -146,7 +146,7 @@ def _cups(state: State) -> str:
 
 
 def _sided_with(event: game.Sided, state: State, seating: Seating) -> str:
-    if state.challenge is None or state.bid is None:  # the match ended, or somebody left, in this step
+    if state.challenge is None or state.bid is None:  # the match ended, or a player left, in this step
         return "the caller" if event.side == "accuser" else "the bidder"
     return seating.who(state.challenge.seat if event.side == "accuser" else state.bid.seat)
 
@@ -244,7 +244,7 @@ def _dice_changed(event: game.DieLost | game.DieGained, state: State, seating: S
 
 
 def player_out(event: game.PlayerOut, eviction: Eviction | None, seating: Seating) -> str:
-    """Return that a player is out, and why. The reason for an eviction is known to the protocol, not to the game."""
+    """Return that a player is out, and why. Only the protocol knows the reason for an eviction, the game does not."""
     is_out = f"{'are' if event.seat == seating.me else 'is'} out"
     match event.reason:
         case "conceded":
@@ -371,7 +371,7 @@ def window(state: State) -> str:
     """Return which window in :data:`WINDOWS` is open; empty if none is."""
     if state.motes is None or state.motes.prize is None or state.phase in ("discard", "crown", "over"):
         return ""
-    if state.awaits is Expect.ROLLED:  # the phase is a later one, which may follow the roll
+    if state.awaits is Expect.ROLLED:  # the state already has the phase that follows the roll
         return ""
     return state.phase if state.phase in WINDOWS else "bidding"
 

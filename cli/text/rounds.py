@@ -43,11 +43,11 @@ class Round(NamedTuple):
     shown: game.HandsShown | None = None
     """None until the cups are open."""
     verdict: game.Judged | None = None
-    """Also None if the call did not count."""
+    """None before the verdict, and if the call did not count."""
     changes: tuple[Change, ...] = ()
     """Changes to dice and players, in order."""
     shielded: tuple[int, ...] = ()
-    """Indices in :attr:`bids` of those that were called while their bidder had a shield."""
+    """The indices in :attr:`bids` of bids that were called while their bidder had a shield."""
 
     @property
     def dice(self) -> int:

@@ -1,4 +1,4 @@
-"""The seats of a match: the names of their players in sentences, and the seat that a typed text means."""
+"""The seats of a match: the names of their players in sentences, and the seat that a typed text names."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from protocol.wire.names import is_marked_as_bot, outline, which_are_alike
 def display_names(players: Sequence[PlayerInfo], among: Sequence[PlayerInfo] = ()) -> tuple[str, ...]:
     """Return one name for each player, safe to print. Names that look alike get the beginning of the fingerprint.
 
-    So do the name *you*, which sentences use for the reader, and a name that ends in ``]``, as if it already had one.
+    So do the name *you*, which sentences use for the reader, and names that end in ``]``, which could imitate that.
 
-    :param among: everybody at the table, if ``players`` is only a part of them.
+    :param among: all players at the table, if ``players`` is only a part of them.
 
     >>> from protocol.events import PlayerInfo
     >>> display_names([PlayerInfo("Ann", "K7QF-2M3A"), PlayerInfo("ANN", "ZZ22-2M3A"), PlayerInfo("Ben", "AAAA-BBBB")])
@@ -104,7 +104,7 @@ class UnknownPlayerError(ValueError):
 
 
 def find_seat(players: Sequence[PlayerInfo], wanted: str) -> int:
-    """Return the seat that a text means: a seat number, a fingerprint, a name, or the beginning of only one name.
+    """Return the seat that a text names: by seat number, fingerprint, name, or the beginning of only one name.
 
     :raises UnknownPlayerError: if it matches no seat, or more than one.
 

@@ -74,7 +74,7 @@ def hear(
 
     :param names: by seat, for moves that name a player.
     :param words: words that can be typed besides moves; a beginning is enough.
-    :param suggested: words to name if the line is like one of them.
+    :param suggested: further words that the error may suggest if the line is similar.
 
     :raises NotUnderstoodError: if the line means nothing, or more than one thing.
     """
@@ -161,7 +161,7 @@ def _begin(bare: str, words: Collection[str]) -> list[str]:
 def _moves(bare: str, view: View, names: Sequence[str], whole: str = "") -> Iterator[Move]:
     """Yield the moves that a line can mean on the player's turn.
 
-    :param whole: the line with all its characters, which the name of a player may need.
+    :param whole: the line with all its punctuation, which a player's name may contain.
     """
     if is_stake(view):
         yield from _stakes(bare, view)
@@ -252,9 +252,9 @@ def _examples(view: View, names: Sequence[str]) -> list[str]:
 
 
 def _fitted(before: str, moves: Sequence[str], after: str) -> str:
-    """Return as many moves as fit into one line between two texts: the first moves, and the last, often to pass.
+    """Return one line: as many moves as fit between two texts. The last move, which is often to pass, is always there.
 
-    If not even two fit, return an empty text.
+    If not even two moves fit, return an empty text.
     """
     shown = list(moves)
     while columns(text := f"{before}{_alternatives(shown)}{after}") > WIDTH:

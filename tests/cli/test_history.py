@@ -211,7 +211,7 @@ def test_altered_and_unfinished_files_are_named_and_left_out(here: Run, home: Pa
 @pytest.mark.usefixtures("home")
 def test_the_tables_fit_a_terminal_and_explain_the_test_of_dice(here: Run) -> None:
     lines = here("history", "stats").stdout.splitlines()
-    assert all(len(line) <= 80 for line in lines if not line.startswith(("In brackets", "By luck")))
+    assert all(len(line) <= 80 for line in lines if not line.startswith(("The range in brackets", "By luck")))
     assert any("x luck: 2.00 is twice the wins that luck alone gives." in line for line in lines)
     assert "multiplied by the number of players" in lines[-1]
     assert "only looks for a fault of the program" in lines[-1]
