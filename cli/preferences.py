@@ -28,7 +28,7 @@ from protocol.wire.names import NicknameError, check_nickname
 FILE_VARIABLE: Final = "P2PDICE_CONFIG"
 """The environment variable that names another settings file."""
 SLOWEST: Final = 10.0
-"""The largest pace: at a larger one a table would seem to have stopped."""
+"""The maximum pace: a slower table would seem to have stopped."""
 Ui = Literal["screen", "line"]
 Odds = Literal["off", "on", "each"]
 Chat = Literal["players", "all"]
@@ -78,7 +78,7 @@ class Preferences:
     pace: float = 1.0
     """How slowly moves are shown: 1 is a person's pace, 2 is twice as slow, 0 shows moves at once."""
     bell: str = BELLS[0]
-    """When the terminal rings: ``turn``, when the player has to move; ``all``, also when time runs out, somebody asks
+    """When the terminal rings: ``turn``, when the player has to move; ``all``, also when time runs out, a player asks
     for a seat, or chat mentions the player's name; ``off``, never."""
     motion: str = MOTIONS[0]
     """The animation of the full screen: ``full``; ``calm``, whole pictures at the same pace; ``none``."""

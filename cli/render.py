@@ -343,7 +343,7 @@ _UNBROKEN: Final = re.compile(r"\S+ *")
 
 
 def _hung(head: str, rest: str, width: int) -> str:
-    """Return a line of two columns, with the second one wrapped and indented to its beginning, at most to mid-line."""
+    """Return a line of two columns. The second one is wrapped, and indented to where it begins, at most to mid-line."""
     indent = " " * min(columns(head), width // 2)
     lines = [head]
     for word in _UNBROKEN.findall(rest):

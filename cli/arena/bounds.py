@@ -9,7 +9,7 @@ from statistics import NormalDist, fmean, stdev
 from typing import Final, NamedTuple
 
 _STAKES: Final = tuple(0.99 / 2**halving for halving in range(8))
-"""The shares of their capital that gamblers bet. Large shares find large differences soon, small shares small ones."""
+"""The shares of their capital that gamblers bet. Large shares find large differences soon."""
 _STEP: Final = 1e-9
 """The precision of a bound."""
 _NARROWEST: Final = 200
@@ -33,7 +33,7 @@ def quantile_of(confidence: float) -> float:
 
 
 def quantile_at_any_time(error: float, count: int) -> float:
-    """Return the same for intervals that hold at all counts simultaneously, except for tiny ones.
+    """Return :func:`quantile_of` for intervals that hold at all counts simultaneously, if the first are not tiny.
 
     Source: the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central
     limit theory and asymptotic confidence sequences" (2024), theorem 2.2. It is narrowest near :data:`_NARROWEST`.

@@ -50,7 +50,7 @@ class Bot(ABC):
     """Makes the decisions of a seat. A table makes one request at a time."""
 
     name: str
-    """Safe to print."""
+    """The bot's name, safe to print."""
 
     @abstractmethod
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
@@ -137,7 +137,7 @@ def house_names(number: int, others: Sequence[str]) -> list[str]:
 
 
 def program_name(command: Sequence[str]) -> str:
-    """Return a default name for a program: the name of its file, also if the command begins with an interpreter.
+    """Return a default name for a program: the name of its file, even if the command begins with an interpreter.
 
     >>> program_name(["./my-bot", "--cautious"]), program_name(["python3", "-O", "my_bot.py"])
     ('my-bot', 'my_bot')

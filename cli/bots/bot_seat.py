@@ -143,7 +143,7 @@ class Reporter:
             say(narrate(event, seating))
 
     def pass_on(self, said: dict[str, Any]) -> None:
-        """Print other news, which is in the format of :mod:`cli.text.narrate`."""
+        """Print an event that does not come from the node, in the format of :mod:`cli.text.narrate`."""
         if self.as_json:
             print(json.dumps(said), flush=True)
         else:

@@ -194,7 +194,7 @@ class SeatedBot(NamedTuple):
     home: Path
     name: str
     identity: bytes
-    """Public key."""
+    """The bot's public key."""
     command: tuple[str, ...]
     folder: str
     """The folder in which the command was typed, from which its relative paths start."""

@@ -23,7 +23,7 @@ from p2pdice.players import contest
 FaultKind = Literal["late", "malformed", "illegal", "crashed"]
 
 REASON_CHARACTERS: Final = 300
-"""Maximum length of a reason. Only a bot's own text can make one longer."""
+"""Maximum length of a reason. Only a reason that quotes a bot's text can be longer."""
 TRACE_CHARACTERS: Final = 4_000
 """Maximum length of a trace. The end is kept, which names the error and the nearest lines."""
 _IN_TALK: Final[dict[FaultKind, str]] = {

@@ -79,7 +79,7 @@ class League:
         self._beginning: asyncio.TimerHandle | None = None
         """The timer for the end of the wait for more players."""
         self._is_due = False
-        """Whether that wait is over, so that a match begins as soon as there are enough players."""
+        """Whether the wait for more players is over, so that a match begins as soon as there are enough."""
         self._forgetting: asyncio.TimerHandle | None = None
         """A timer that runs while there are too few players again. If it ends before enough return, the wait ends."""
         self._is_last = False

@@ -279,9 +279,9 @@ def _tell_what_stays(home: Home, file: Path, found: Backup, its_key: Identity | 
 def _tell_of_the_purse(found: Backup) -> None:
     if found.has_purse:
         say(
-            "Its purse is as it was then. If you have played for stakes since, sit down at a table with the people"
-            " you played with before you stake anything: they hand back what is newer. Otherwise you begin another one,"
-            " without coins."
+            "Its purse is as it was then. If you have played for stakes since, first sit down with the same people, and"
+            " do not stake anything yet: they hand back what is newer. Otherwise you begin another purse, without"
+            " coins."
         )
 
 

@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 
 def read_transcript(path: Path) -> bytes:
-    """Return the bytes of a file, up to one more than a transcript may have.
+    """Return the content of a file, cut off one byte after the largest size of a transcript.
 
     :raises OSError: if the file cannot be read, or is a folder, a pipe or a device: opening or reading one of these
         might block forever.

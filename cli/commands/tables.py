@@ -86,7 +86,7 @@ class ListedTable(NamedTuple):
     """An open table, or a running match with all sightings that agree on it."""
 
     advertisement: Advertisement
-    """Without the number of a short code, which only the host reveals."""
+    """The advertisement without the number of its short code, which only the host reveals."""
     sightings: tuple[Sighting, ...]
 
     @property

@@ -349,8 +349,7 @@ With wild ones, only one in sixty hands of ten dice has no die that counts.
 
 
 def worked_rounds(ruleset: Ruleset) -> int:
-    """Return how many rounds the rules need as examples: two if there is a second call, or if a die that was lost in
-    the first round matters in the second."""
+    """Return the number of example rounds: two for rules with the call exact or with motes, otherwise one."""
     return 2 if ruleset.exact != "none" or ruleset.motes else 1
 
 
@@ -390,7 +389,7 @@ def _input(state: State, *, is_last: bool) -> Input:
 
 
 def _hands(state: State) -> Hands:
-    """Return a deal that makes a call of liar right by one die, or a call of exact right."""
+    """Return hands that make the call right: the bid is one die short after liar, and exactly true after exact."""
     assert state.challenge is not None
     assert state.bid is not None
     face, missing = state.bid.face, state.bid.quantity - (state.challenge.call == "liar")

@@ -46,7 +46,7 @@ class ListedMatch(NamedTuple):
     """Seconds since 1970; None if unknown."""
     table: str
     winners: tuple[int, ...]
-    """Roster indices."""
+    """The winners as roster indices."""
     transcript: Path | None
     can_go_on: bool = False
     """Whether the player can return to the match, given the right key."""

@@ -293,7 +293,7 @@ WINDOWS: Final = {
 }
 """The windows of a turn in order, each with a sentence."""
 DILEMMAS: Final = {"discard": "choosing a die to lose", "crown": "choosing a die to crown"}
-"""What the player whose turn it is does, in phases where it is not just choosing a move."""
+"""The current activity of the player to move, in phases in which it is more than choosing a move."""
 
 
 _GROUPS: Final = {"redeemed": "Redeemed", "cursed": "Cursed"}

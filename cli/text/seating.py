@@ -38,7 +38,7 @@ class Seating(NamedTuple):
     """The players of a match by seat, from the perspective of one of them or of a spectator."""
 
     names: tuple[str, ...] = ()
-    """Safe to print."""
+    """Names by seat, safe to print."""
     me: int | None = None
     """The seat of the reader, who is called *you*; None for a spectator."""
     players: tuple[PlayerInfo, ...] = ()
