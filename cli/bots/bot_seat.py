@@ -167,7 +167,7 @@ class ProgramReporter(Reporter):
         self._faults += 1
         sentence = fault_sentence(self._name, fault, self._faults)
         self._say(BOT_FAULT, sentence, kind=fault.kind, faults=self._faults, trace=fault.trace)
-        if self.node is not None and self._faults.bit_count() == 1:  # report the faults 1, 2, 4, 8 … only
+        if self.node is not None and self._faults.bit_count() == 1:  # only the faults number 1, 2, 4, 8, …
             with suppress(NodeError):  # no player is there to read it
                 self.node.say(fault_in_talk(fault, self._faults))
 

@@ -275,7 +275,7 @@ def tidy(home: Home, unfinished: Iterable[StoredMatch]) -> None:
     for folder in list(home.bots.iterdir()):
         if _TABLE.fullmatch(folder.name) and folder.name not in kept:
             shutil.rmtree(folder, ignore_errors=True)  # files that are still in use are removed the next time
-    with suppress(OSError):  # it is not empty
+    with suppress(OSError):  # the folder is not empty
         home.bots.rmdir()
 
 

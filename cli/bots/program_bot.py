@@ -297,7 +297,7 @@ class ProgramBot(Bot):
                 self.slowest_ms = max(self.slowest_ms, round(1000 * (loop.time() - asked)))
                 return _legal(answer.get("do"), view)
             # This answers an earlier turn, and has already been counted as late.
-        raise _FaultError("malformed", "said the same over and over")
+        raise _FaultError("malformed", "answered nothing but earlier turns")
 
     async def _read(self, program: Program, deadline: float, late: str) -> dict[str, Any]:
         try:

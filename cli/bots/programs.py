@@ -197,7 +197,7 @@ class Program(asyncio.SubprocessProtocol):
             self._has_complained.set()
 
     def process_exited(self) -> None:
-        self.kill()  # its children
+        self.kill()  # which ends its children, too
         if self._log is not None:
             self._log.remark(f"ended with code {self._transport.get_returncode()}")
         self._exited.set()

@@ -171,7 +171,7 @@ def named_transcript(name: str, settings: Settings) -> Path:
     :raises PermissionError: if the path leads through a folder that is closed to this account.
     :raises Failure: if no match in the home has this name, or several have.
     """
-    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # the name may name a match
+    with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # it may be the name of a match
         try:
             os.lstat(name)
         except OSError as error:

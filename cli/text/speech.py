@@ -291,7 +291,7 @@ def spelled_bids(plain: str) -> Iterator[Bid]:
     first, *between, last = tokens if len(tokens) > 1 else ("", "")
     number = [first, *(token for token in between if token not in ("x", "of", "times"))]
     if len(number) > 1 and first == "1" and plain.startswith(f"1 {number[1]}") and number[1][0] != "0":
-        del number[0]  # it announces a bid, as in the strict text; in 1,005 or 1 005 it belongs to the number
+        del number[0]  # this 1 announces a bid, as in the strict text; in 1,005 or 1 005 it belongs to the number
     quantity = _quantity(number)
     if 1 <= quantity <= MAX_QUANTITY:
         yield from (Bid(quantity, face) for face in named_faces(last))
