@@ -63,9 +63,7 @@ class MatchFigures:
     """The facts about one match that the statistics use."""
 
     match: str
-    """The match id."""
     players: tuple[PlayerInfo, ...]
-    """The players by seat."""
     places: tuple[tuple[int, ...], ...] = ()
     """The seats that share each place, winners first; empty for an unfinished match."""
     dice: list[list[int]] = field(default_factory=list)

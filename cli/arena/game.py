@@ -131,7 +131,6 @@ class Game:
     options: dict[str, Any] = field(default_factory=dict)
     """The options of the rules, which are not checked here."""
     seed: str = ""
-    """The seed of its dice."""
 
     @property
     def winners(self) -> tuple[int, ...]:

@@ -106,7 +106,6 @@ class RetoldGame:
         self._faults = game.described
         self.number = game.number
         self.seed = game.seed
-        """The seed of its dice."""
         self.rules = self._ruleset.name or game.rules
         self.players = tuple(PlayerInfo(name, f"seat {seat}") for seat, name in enumerate(game.names))
         """The bots by seat. They have no keys, so the seat replaces the fingerprint, and tells equal names apart."""

@@ -179,7 +179,6 @@ class Recruit(NamedTuple):
     """A bot to be seated."""
 
     name: str
-    """Its nickname."""
     key: Identity
     """Its identity. It stays the same all evening, because the score counts by keys."""
     command: tuple[str, ...] = ()

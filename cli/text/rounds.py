@@ -156,9 +156,8 @@ class RecapRow(NamedTuple):
     title: str
     """Two words: ``Best bluff``."""
     seat: int
-    """The seat of the player whom the row is about."""
     who: str
-    """That player's name, or ``You``."""
+    """The player's name, or ``You``."""
     text: str
     """The rest of the sentence."""
 
