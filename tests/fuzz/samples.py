@@ -5,20 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.history import History
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.reading import Reading
 from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.consensus.transcript import PROOF_TAG, TRANSCRIPT_TAG, MalformedTranscriptError, open_transcript
-from protocol.crypto.hashing import tagged_hash
-from protocol.crypto.keys import Identity, MatchKey
+from protocol.crypto.keys import MatchKey
 from protocol.wire.canonical import NotCanonicalError, Value, decode, encode
 from protocol.wire.genesis import GENESIS_TAG, JOIN_TAG, MalformedGenesisError, match_id
 from protocol.wire.messages import Signed
-from tests.simulation.world import World, match_seed
+from tests.simulation.world import World, identity_of, match_seed
 
 PLAYERS: Final = 2
 SHORT: Final[tuple[Ruleset, ...]] = (
@@ -30,11 +27,7 @@ SHORT: Final[tuple[Ruleset, ...]] = (
 _SEED: Final = 7
 _SEED_BYTES: Final = _SEED.to_bytes(8, "big")
 
-IDENTITIES: Final = tuple(
-    Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("test-identity", _SEED_BYTES, number)))
-    for number in range(PLAYERS)
-)
-"""The keys that :func:`tests.simulation.world.join_record` draws from the seed."""
+IDENTITIES: Final = tuple(identity_of(_SEED_BYTES, number) for number in range(PLAYERS))
 _MATCH_KEYS: Final = {
     key.public: key for key in (MatchKey(match_seed(_SEED_BYTES, number)) for number in range(PLAYERS))
 }

@@ -322,10 +322,10 @@ FITS_NEUTRAL_KEY: Final = b"\x58" + b"\x66" * 31 + (1).to_bytes(32, "little")
 """A signature that is valid for every message if the key is the neutral element: R is the base point, and s is 1."""
 
 
-def _with_weak_key(number: int, field: str, key: bytes) -> tuple[bytes, bytes, bytes]:
+def _with_weak_key(field: str, key: bytes) -> tuple[bytes, bytes, bytes]:
     """Return a record with a key of small order, and a signature that satisfies the equation for this key."""
     fields: dict[str, Any] = {field: key}
-    data, identity, match = record(number, **fields)
+    data, identity, match = record(0, **fields)
     return (data, FITS_NEUTRAL_KEY, match) if field == "identity" else (data, identity, FITS_NEUTRAL_KEY)
 
 
@@ -413,8 +413,8 @@ def _joins() -> Iterator[bytes]:
         *islice((key for key in keys() if not _is_key(key) and key not in SMALL_ORDER), 30, 33),
     ]
     for key in weak:
-        yield beginning(_with_weak_key(0, "identity", key), second)
-        yield beginning(_with_weak_key(0, "match_key", key), second)
+        yield beginning(_with_weak_key("identity", key), second)
+        yield beginning(_with_weak_key("match_key", key), second)
 
 
 def _is_key(data: bytes) -> bool:
@@ -663,7 +663,7 @@ def _turns() -> tuple[tuple[bytes, Position], ...]:
         match = _played(name)
         steps = [step for step, history in match.histories.items() if history.position.kind is Kind.MOVE]
         for step in Random(1).sample(steps, min(TURNS, len(steps))):
-            found.append((_before(match, match.starts[step]), match.histories[step].position))
+            found.append((file_before(match, match.starts[step]), match.histories[step].position))
     return tuple(found)
 
 
@@ -724,7 +724,7 @@ MOTES: Final = ("light", "grey", "neutral", "blue", "red", "dark")
 # Files
 
 
-def _before(played: FairMatch, place: int) -> bytes:
+def file_before(played: FairMatch, place: int) -> bytes:
     """Return the transcript up to a message."""
     return played.data[: len(played.data) - len(played.rest(place))]
 
@@ -748,7 +748,7 @@ def _change_file(names: tuple[str, ...], rng: Random, data: bytes) -> bytes:
     place = rng.randrange(1, len(played.messages) + 1)
     added = [_message(rng, played, place) for _ in range(rng.randrange(1, 4))]
     rest = rng.choice((b"", b"", b"", played.rest(place), played.rest(min(place + 1, len(played.messages)))))
-    return _before(played, place) + b"".join(added) + rest
+    return file_before(played, place) + b"".join(added) + rest
 
 
 def _change_certificate(names: tuple[str, ...], rng: Random, data: bytes) -> bytes:
@@ -777,7 +777,7 @@ def _change_certificate(names: tuple[str, ...], rng: Random, data: bytes) -> byt
             votes.append(ballot._replace(author=author, kind=kind, body=_vote(rng, kind, number, value)))
     if not rng.randrange(4):
         rng.shuffle(votes)
-    return _before(played, played.starts[step]) + b"".join(map(played.sign, (*signed, *votes)))
+    return file_before(played, played.starts[step]) + b"".join(map(played.sign, (*signed, *votes)))
 
 
 def _value(rng: Random, position: Position, ids: Mapping[int, bytes], often: int) -> Value:
@@ -818,7 +818,7 @@ def contradictions_in_files() -> Iterator[tuple[bytes, str]]:
         signed = [sign(each, played.keys[author]) for each in _sayings(played, position, author)]
         for one, other in permutations(signed, 2):
             if contradiction(one, other):
-                data = _before(played, place) + encode(one.wire) + encode(other.wire)
+                data = file_before(played, place) + encode(one.wire) + encode(other.wire)
                 yield data, played.genesis.roster[author].join.nickname
 
 

@@ -13,6 +13,7 @@ from protocol.wire.canonical import encode
 from protocol.wire.messages import Kind
 from tests.protocol.mutations import FairMatch, play, stakes_above_funds, wrong_counts
 from tests.report.corpus import Sample
+from tests.report.structures import file_before
 from tests.report.test_agreement import check
 
 
@@ -22,15 +23,10 @@ def staked() -> FairMatch:
     return play(PRESETS["classic"].with_options({"dice": "1", "stakes": "yes"}), 2, 3)
 
 
-def before(played: FairMatch, place: int) -> bytes:
-    """Return the transcript up to a message."""
-    return played.data[: len(played.data) - len(played.rest(place))]
-
-
 def test_stakes_above_the_funds_and_wrong_numbers_of_commitments_are_misconduct() -> None:
     played, rng = staked(), random.Random(1)
     chosen = [
-        Sample(f"{offence.__name__} {place}", before(played, place) + rest)
+        Sample(f"{offence.__name__} {place}", file_before(played, place) + rest)
         for offence in (stakes_above_funds, wrong_counts)
         for place in range(len(played.messages))
         for rest, _ in offence(played, place, rng)

@@ -67,20 +67,30 @@ class BentMatch(Match):
             super()._sign(kind, body)
 
 
-class Misbehaviour:
-    """Base class of all cheats, except those who make a false proposal.
-
-    :param machine: the node that cheats.
-    """
+class Cheat:
+    """Base class of all cheats."""
 
     least: ClassVar = 2
     """The smallest number of players."""
     is_proven: ClassVar = False
     """Whether honest nodes that stay connected can prove who cheats."""
-    may_stop: ClassVar = False
-    """Whether the match may stop until an honest majority votes the culprit out."""
     hosts: ClassVar[bool | None] = None
     """Whether the culprit must be the host (True) or a guest (False); None for either."""
+
+    @classmethod
+    def suits(cls, ruleset: Ruleset) -> bool:
+        """Return whether it can cheat under these rules."""
+        return True
+
+
+class Misbehaviour(Cheat):
+    """Base class of cheats during a match.
+
+    :param machine: the node that cheats.
+    """
+
+    may_stop: ClassVar = False
+    """Whether the match may stop until an honest majority votes the culprit out."""
     signs_early: ClassVar = False
     """Whether, as the host, it does not wait with its COMMIT for those of all guests."""
     stands: Position | None = None
@@ -98,11 +108,6 @@ class Misbehaviour:
         self.others = tuple(others)
         self.fooled = tuple(sorted(others[: stream.randrange(1, len(others))] if len(others) > 1 else others))
         """The players to whom it shows something different."""
-
-    @classmethod
-    def suits(cls, ruleset: Ruleset) -> bool:
-        """Tell whether there is anything to bend in a match by these rules."""
-        return True
 
     # Hooks for subclasses
 
@@ -1082,18 +1087,8 @@ class LeavesAtOnce(Misbehaviour):
         world.scheduler.after(world.plan.usual_latency, world.withdraw)
 
 
-class Proposal:
+class Proposal(Cheat):
     """A host who proposes a different genesis than the lobby agreed on. No guest signs it, so there is no match."""
-
-    least: ClassVar = 2
-    hosts: ClassVar[bool | None] = None
-    is_proven: ClassVar = False
-    may_stop: ClassVar = True
-
-    @classmethod
-    def suits(cls, ruleset: Ruleset) -> bool:
-        """Tell whether there is anything to bend in a match by these rules."""
-        return True
 
     @staticmethod
     def bend(genesis: Genesis, guest: bytes, stream: Random) -> bytes:

@@ -8,7 +8,7 @@ by :mod:`protocol.net.mesh`.
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -84,11 +84,11 @@ class Network:
         """(node, author of the peer) → the link that is up as far as this node knows."""
         self._pairs: set[frozenset[int]] = set()
         """Pairs of nodes that want a link."""
-        self._blocked: dict[tuple[int, int], int] = {}
+        self._blocked: Counter[tuple[int, int]] = Counter()
         """(sender, receiver) → how many faults let no frame pass."""
-        self._forbidden: dict[tuple[int, int], int] = {}
+        self._forbidden: Counter[tuple[int, int]] = Counter()
         """(node, node) → how many faults prevent a new link."""
-        self._stalled: dict[int, int] = {}
+        self._stalled: Counter[int] = Counter()
         """Node → how many faults keep it from reading."""
         self._dialling: set[frozenset[int]] = set()
         """Pairs for which an attempt to dial is scheduled."""
@@ -129,7 +129,7 @@ class Network:
             return
         processes = self.processes[one], self.processes[other]
         ways = ((one, other), (other, one))
-        reachable = not any(self._blocked.get(way) or self._forbidden.get(way) for way in ways)
+        reachable = not any(self._blocked[way] or self._forbidden[way] for way in ways)
         ready = all(process.is_listening for process in processes)
         settled = all(
             held is None or self.scheduler.now - held.since >= limits.REPLACEMENT
@@ -225,8 +225,8 @@ class Network:
 
     def _holds_up(self, channel: Channel) -> bool:
         return bool(
-            self._blocked.get((channel.sender, channel.receiver))
-            or self._stalled.get(channel.receiver)
+            self._blocked[channel.sender, channel.receiver]
+            or self._stalled[channel.receiver]
             or self.processes[channel.receiver].is_asleep
         )
 
@@ -309,24 +309,21 @@ class Network:
     def block(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Deliver no more frames from the first to the second node of each pair."""
         for pair in pairs:
-            self._blocked[pair] = self._blocked.get(pair, 0) + 1
+            self._blocked[pair] += 1
             self._watch(*pair)
 
     def unblock(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Undo :meth:`block`. Delayed frames arrive."""
-        for pair in pairs:
-            self._blocked[pair] -= 1
+        self._blocked.subtract(pairs)
         self._go_on()
 
     def forbid(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Make no new links between these nodes."""
-        for pair in pairs:
-            self._forbidden[pair] = self._forbidden.get(pair, 0) + 1
+        self._forbidden.update(pairs)
 
     def allow(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Undo :meth:`forbid`."""
-        for pair in pairs:
-            self._forbidden[pair] -= 1
+        self._forbidden.subtract(pairs)
 
     def slow_down(self, one: int, other: int, latency: float | None) -> None:
         """Change the mean latency between two nodes, in seconds; None for the usual one."""
@@ -340,7 +337,7 @@ class Network:
 
     def stall(self, node: int) -> None:
         """Stop a node from reading. Frames to it queue up at their senders."""
-        self._stalled[node] = self._stalled.get(node, 0) + 1
+        self._stalled[node] += 1
 
     def go_on_reading(self, node: int) -> None:
         """Undo :meth:`stall`."""
@@ -364,7 +361,7 @@ class Network:
             return
 
         def is_dead() -> bool:
-            return bool(self._blocked.get((sender, receiver))) or self.processes[sender].is_asleep
+            return bool(self._blocked[sender, receiver]) or self.processes[sender].is_asleep
 
         def look() -> None:
             if is_dead() and self._links.get((receiver, self.processes[sender].author)) is link:

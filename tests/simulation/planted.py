@@ -51,15 +51,27 @@ from tests.simulation.replacing import replaced, replaced_value
 
 def own_messages_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
     """A node sends its own messages without storing them."""
+
+    def is_own(match: Match, effect: Effect) -> bool:
+        return isinstance(effect, Learned) and effect.must_store and effect.signed.message.author == match.me
+
+    return _dropping(plant, is_own)
+
+
+def stakes_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
+    """A node does not store its owner's stake, which is still sealed."""
+    return _dropping(plant, lambda _, effect: isinstance(effect, StoreChoice))
+
+
+def _dropping(plant: Plant, is_dropped: Callable[[Match, Effect], bool]) -> AbstractContextManager[None]:
+    """Ignore some effects of each input."""
     handle = Match.handle
 
     def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
-        kept: list[Effect] = []
-        for effect in handle(match, item, now):
-            if isinstance(effect, Learned) and effect.must_store and effect.signed.message.author == match.me:
-                plant.runs()
-            else:
-                kept.append(effect)
+        effects = handle(match, item, now)
+        kept = [effect for effect in effects if not is_dropped(match, effect)]
+        if len(kept) < len(effects):
+            plant.runs()
         return kept
 
     return replaced(Match, Match.handle, bad)
@@ -119,22 +131,6 @@ def the_note_runs_ahead(plant: Plant) -> AbstractContextManager[None]:
         return version
 
     return replaced(Database, Database._convert, bad)
-
-
-def stakes_are_not_stored(plant: Plant) -> AbstractContextManager[None]:
-    """A node does not store its owner's stake, which is still sealed."""
-    handle = Match.handle
-
-    def bad(match: Match, item: MatchInput, now: float) -> list[Effect]:
-        kept: list[Effect] = []
-        for effect in handle(match, item, now):
-            if isinstance(effect, StoreChoice):
-                plant.runs()
-            else:
-                kept.append(effect)
-        return kept
-
-    return replaced(Match, Match.handle, bad)
 
 
 @contextmanager

@@ -457,7 +457,7 @@ PLANTED = {
 }
 
 
-def found(planted: Planted, seeds: Iterable[int], limit: int = 12_000) -> tuple[str, int]:
+def found(planted: Planted, seeds: Iterable[int]) -> tuple[str, int]:
     """Return (claim, seed): the first claim that a mistake violates, and the seed of the walk that reveals it.
 
     The claim is empty if none is violated. The seed is -1 if the world is explored instead of walked through.
@@ -470,7 +470,7 @@ def found(planted: Planted, seeds: Iterable[int], limit: int = 12_000) -> tuple[
         claims = (planted.claim,) if planted.claim in LIAR else HONEST
         try:
             if planted.seed is None:
-                explorer.explore(claims, limit)
+                explorer.explore(claims, 12_000)
             for seed in seeds if planted.seed is not None else ():
                 explorer.walk(random.Random(seed), 150, claims, 3 if "liar" in planted.world else 0)
         except ViolationError as error:
