@@ -27,14 +27,15 @@ hypothesis.settings.load_profile("ordinary")
 TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
 """Markers of the tests that the README's command skips. ``--slow`` includes the tests of ``--thorough``."""
 LEFT = pytest.StashKey[dict[str, int]]()
-"""How many tests are left to each of them."""
+"""How many tests were skipped because of each marker."""
 LATER = pytest.StashKey[str]()
-"""The tier that a test is left to. A dictionary by test would lose some: xdist renames tests, and so their hashes."""
+"""The marker because of which a test is skipped. A dictionary by test would fail: xdist renames tests, and so their
+hashes change."""
 FOLDER = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 """A folder that Linux keeps in memory. On a disk, tests would spend most of their time syncing hundreds of stores."""
 ENOUGH = 2**30
-"""Free bytes required of that folder. A complete run needs less than a tenth of it."""
+"""The free bytes that this folder must have. A complete run needs less than a tenth of them."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,7 +67,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     collecting = [subprocess.Popen([*looking, *half], stdout=subprocess.DEVNULL) for half in halves]
     hypothesis.strategies.text().validate()  # finds all encodable characters, and keeps them for the workers
     for process in collecting:
-        process.wait()  # what is wrong with a test, the workers say
+        process.wait()  # the workers will report any errors
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -110,12 +111,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take from a worker how many tests it left."""
+    """Read from a worker how many tests it skipped."""
     node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", {})
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say in pytest's last line how many tests are left to longer runs."""
+    """Report in pytest's last line how many tests are left to longer runs."""
     for tier, count in config.stash.get(LEFT, {}).items():
         terminalreporter.stats[f"left to --{tier}"] = [SimpleNamespace()] * count
 

@@ -47,7 +47,7 @@ def test_every_import_contract_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_imports_have_no_cycles() -> None:
     """Imports for type checking and imports inside functions count as well."""
     graph = grimp.build_graph("p2pdice", "protocol", "cli", cache_dir=None)
     imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
@@ -55,7 +55,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     TopologicalSorter(imports).prepare()  # raises CycleError, which names one cycle
 
 
-def test_the_cores_reach_no_file_terminal_or_module_without_an_import() -> None:
+def test_the_cores_do_not_use_builtins_for_files_terminals_or_imports() -> None:
     """Import contracts cannot see the use of builtins."""
     (cores,) = (each["source_modules"] for each in CONTRACTS if "of their own" in each["name"])
     forbidden = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
@@ -89,9 +89,7 @@ def test_the_game_needs_nothing_but_the_standard_library() -> None:
 
     outside = {module for module in graph.modules if module.partition(".")[0] != "p2pdice"}
     learning = {"gymnasium", "numba", "numpy", "pettingzoo"}  # a contract says which modules may use them
-    assert outside - set(sys.stdlib_module_names) - learning == {"cli"}, (
-        "only p2pdice.__main__ may look up, to the front door"
-    )
+    assert outside - set(sys.stdlib_module_names) - learning == {"cli"}, "only p2pdice.__main__ may import cli"
 
 
 def test_every_name_on_the_page_is_in_the_code() -> None:
@@ -182,13 +180,13 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
     assert told == [["store", "send"], ["store", "send", "tell"]]
 
 
-def rooms(calls: list[CodeType]) -> tuple[int, int]:
+def files_and_functions(calls: list[CodeType]) -> tuple[int, int]:
     """Return the number of files and functions in these calls, without lambdas, comprehensions and generated code."""
     named = {code for code in calls if "<" not in code.co_name + code.co_filename}
     return len({code.co_filename for code in named}), len(named)
 
 
-async def test_both_walks_pass_few_rooms(people: Company, tmp_path: Path) -> None:
+async def test_both_walks_pass_few_files_and_functions(people: Company, tmp_path: Path) -> None:
     """The walks are a typed bid until it is signed, and its frame until the event; other calls do not count."""
     (ada, ben), _ = await people.table(2)
     await in_mid_match(ada)
@@ -216,7 +214,7 @@ async def test_both_walks_pass_few_rooms(people: Company, tmp_path: Path) -> Non
     signed = calls.index(code_of("protocol.wire.messages.sign"))
     came = calls.index(code_of("protocol.net.channel.Channel.buffer_updated"))
     is_told = calls.index(code_of("protocol.node.runtime.Runtime.tell"), came)
-    typed, received = rooms(calls[: signed + 1]), rooms(calls[came : is_told + 1])
+    typed, received = files_and_functions(calls[: signed + 1]), files_and_functions(calls[came : is_told + 1])
     assert typed[0] <= 24
     assert typed[1] <= 80
     assert received[0] <= 36
@@ -233,7 +231,7 @@ def test_a_newcomer_finds_things_in_three_files_at_most() -> None:
         assert 1 <= len(files_of(answer)) <= 3, question
 
 
-def test_no_module_speaks_of_one_mote_but_its_own() -> None:
+def test_only_the_modules_of_motes_name_single_motes() -> None:
     """This concerns code without docstrings. Dark and light are also terminal backgrounds, and themes have colours."""
     mote = re.compile(r"\b(grey|neutral|blue|red)\b", re.IGNORECASE)
     for file in (path for folder in ("cli", "p2pdice", "protocol") for path in (ROOT / folder).rglob("*.py")):
@@ -245,7 +243,7 @@ def test_no_module_speaks_of_one_mote_but_its_own() -> None:
             assert not [word for word in words if mote.search(str(word))], path
 
 
-def test_a_power_takes_its_notation_its_rules_its_worth_and_its_test() -> None:
+def test_the_page_lists_all_files_of_a_power() -> None:
     code, specification = CHANGES["a new power?"].partition("\n\n")[2].partition("\n\n")[0].split("\n3. ")
     assert "SPEC.md" in specification
     assert files_of(code) == {
@@ -257,7 +255,7 @@ def test_a_power_takes_its_notation_its_rules_its_worth_and_its_test() -> None:
     }
 
 
-def test_what_sets_a_kind_of_message_apart_is_in_one_module() -> None:
+def test_code_specific_to_a_kind_of_message_is_in_one_module() -> None:
     """Other modules may name votes, the LOCK that makes a history final, and messages that end a match."""
     own = {"COMMIT", "REVEAL", "MOVE", "OPEN", "STAKE"}
     found = {
@@ -274,5 +272,5 @@ def test_what_sets_a_kind_of_message_apart_is_in_one_module() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_the_page_is_linked_from_where_people_look(name: str) -> None:
+def test_readme_and_contributing_link_to_the_page(name: str) -> None:
     assert "](docs/architecture.md)" in (ROOT / name).read_text(encoding="utf-8")

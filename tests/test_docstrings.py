@@ -1,4 +1,4 @@
-"""Examples in docstrings are what happens."""
+"""Examples in docstrings are correct."""
 
 import doctest
 from importlib import import_module
@@ -16,6 +16,6 @@ MODULES = [
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_an_example_of_a_docstring_is_what_happens(module: str) -> None:
+def test_examples_in_docstrings_are_correct(module: str) -> None:
     failed, attempted = doctest.testmod(import_module(module), optionflags=doctest.ELLIPSIS)
     assert (failed, attempted > 0) == (0, True)

@@ -1,4 +1,4 @@
-"""A new way of counting takes one class: ones that count against a bid work in play, odds, narration and pictures."""
+"""A new way of counting takes one class: if ones count against a bid, the engine, odds and sentences all follow."""
 
 import pickle
 from fractions import Fraction
@@ -27,7 +27,7 @@ SEATING = Seating(("Ada", "Ben", "Cleo"), 0)
 
 @pytest.fixture(autouse=True)
 def against(monkeypatch: pytest.MonkeyPatch) -> Against:
-    """Register the class beside the others, from where the option is read."""
+    """Register the class as a further value of the option ``wild``."""
     counting = Against()
     monkeypatch.setitem(COUNTINGS, counting.name, counting)
     wild = OPTIONS["wild"]._replace(choices=tuple(COUNTINGS))
@@ -39,7 +39,7 @@ def ruleset(preset: str = "classic", **options: str) -> Ruleset:
     return rules(preset, wild="against", **options)
 
 
-def test_the_engine_counts_as_it_says(against: Against) -> None:
+def test_the_engine_counts_by_it(against: Against) -> None:
     state = play(rolled(ruleset(), (3, 3)), "2x5", "liar")
     assert state.counting is against
     state, events = show(state, "155", "245")
@@ -53,7 +53,7 @@ def test_the_engine_counts_as_it_says(against: Against) -> None:
 @pytest.mark.parametrize(
     ("bid", "is_void"), [("1x5", True), ("2x5", True), ("4x5", True), ("5x5", False)], ids=["low", "2", "4", "high"]
 )
-def test_a_cup_that_stays_shut_may_hold_ones_that_count_against(bid: str, is_void: bool) -> None:
+def test_a_closed_cup_may_hold_ones_that_count_against_the_bid(bid: str, is_void: bool) -> None:
     """Two fives are visible and two dice are hidden, so none to four may count."""
     _, events = show(play(rolled(ruleset(), (2, 2)), bid, "liar"), "55", "?")
     assert any(isinstance(event, RoundVoid) for event in events) == is_void
@@ -64,7 +64,7 @@ def test_in_palifico_each_face_counts_for_itself_alone() -> None:
     assert rolled(ruleset("perudo"), (3, 1), palifico=True).counting is NOTHING_WILD
 
 
-def test_the_odds_are_those_of_such_dice(against: Against) -> None:
+def test_odds_count_by_it(against: Against) -> None:
     assert at_least(1, 5, (5, 5), 1, against) == 1
     assert at_least(2, 5, (5, 5), 1, against) == Fraction(5, 6)
     assert at_least(1, 5, (1, 1), 2, against) == 0
@@ -72,7 +72,7 @@ def test_the_odds_are_those_of_such_dice(against: Against) -> None:
 
 
 @pytest.mark.parametrize("preset", ["classic", "perudo", "spot-on", "joker"])
-def test_whole_matches_are_told(preset: str) -> None:
+def test_whole_matches_are_narrated(preset: str) -> None:
     rng = Random(1)
     for _, after, events in random_play(ruleset(preset), 3, rng):
         assert state_json(after)["ones_wild"] is False
@@ -90,13 +90,13 @@ def test_house_players_play_by_it(level: str) -> None:
     assert len(course.state.winners) == 1
 
 
-def test_a_house_player_does_not_bid_on_what_its_ones_take_away() -> None:
+def test_a_house_player_considers_that_its_ones_count_against() -> None:
     state = rolled(ruleset(), (5, 5))
     player = house_player("cautious", Random(1))
     assert str(player.choose(view(state, 0, (1, 1, 5, 5, 5)))) == "1x1"
 
 
-def test_matches_side_by_side_are_those_of_the_engine() -> None:
+def test_matches_in_arrays_agree_with_the_engine() -> None:
     play_beside(ruleset("perudo"), 4, 60, seed=3)
 
 
@@ -104,10 +104,10 @@ def test_the_rules_page_has_its_sentence(against: Against) -> None:
     assert against.rule in explain(ruleset(), "Ours", columns=None)
 
 
-def test_there_is_one_object_of_it_in_every_process(against: Against) -> None:
+def test_pickling_keeps_its_identity(against: Against) -> None:
     assert pickle.loads(pickle.dumps(against)) is against
 
 
-def test_the_option_takes_no_other_word() -> None:
+def test_other_values_of_the_option_are_refused() -> None:
     with pytest.raises(RulesetError, match="wild=sideways is not possible"):
         rules(wild="sideways")

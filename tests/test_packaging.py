@@ -81,7 +81,7 @@ def test_the_sdist_holds_all_that_is_needed_to_test_to_read_and_to_build(package
     )
 
 
-def test_a_build_from_the_sdist_elsewhere_and_later_gives_the_same_bytes(packages: Path, tmp_path: Path) -> None:
+def test_a_later_build_from_the_sdist_in_another_folder_gives_the_same_bytes(packages: Path, tmp_path: Path) -> None:
     with tarfile.open(next(packages.glob("*.tar.gz"))) as sdist:
         sdist.extractall(tmp_path, filter="data")
     (project,) = tmp_path.iterdir()
@@ -110,7 +110,7 @@ def test_the_wheel_installs_one_command(wheel: ZipFile) -> None:
     }
 
 
-def test_the_version_is_the_same_wherever_it_is_asked(wheel: ZipFile) -> None:
+def test_the_version_is_the_same_everywhere(wheel: ZipFile) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     about = Parser().parsestr(metadata(wheel, "METADATA"))
     assert about["Version"] == project["version"] == cli.VERSION
@@ -131,7 +131,7 @@ def test_tests_may_be_named_in_any_order(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_nothing_lies_at_the_top_that_does_not_belong_there() -> None:
+def test_the_top_folder_contains_only_known_entries() -> None:
     """A player's home with its key was once committed there."""
     asked = ["git", "-C", str(ROOT), "ls-files"]
     try:

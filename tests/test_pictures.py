@@ -27,7 +27,7 @@ def words(picture: Path, *, is_still: bool = False) -> str:
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda path: path.name)
-def test_a_picture_is_small_and_whole(picture: Path) -> None:
+def test_a_picture_is_small_and_complete(picture: Path) -> None:
     data = picture.read_bytes()
     assert len(data) <= LARGEST
     if picture.suffix == ".svg":
@@ -38,12 +38,12 @@ def test_a_picture_is_small_and_whole(picture: Path) -> None:
 
 
 @pytest.mark.parametrize("picture", [path for path in PICTURES if path.suffix == ".svg"], ids=lambda path: path.name)
-def test_no_address_and_no_path_is_on_a_picture(picture: Path) -> None:
+def test_no_picture_shows_an_address_or_a_path(picture: Path) -> None:
     assert "Ada" in words(picture)
     assert not PRIVATE.search(words(picture))
 
 
-def test_the_readme_opens_with_the_showdown_which_moves_only_where_things_may_move() -> None:
+def test_the_readme_opens_with_the_showdown_which_respects_reduced_motion() -> None:
     shown = re.findall(r"\]\((docs/pictures/[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert shown[0] == "docs/pictures/showdown.svg"
     showdown = ROOT / shown[0]

@@ -54,7 +54,7 @@ def typed() -> list[str]:
     return [*lines, *(code for code in re.findall("`(p2pdice [^`]+)`", PAGE))]
 
 
-def test_every_key_of_the_screen_is_there_and_no_other() -> None:
+def test_exactly_the_keys_of_the_screen_are_listed() -> None:
     screen = Screen.__new__(Screen)  # reading the bindings needs no terminal
     screen._table = TABLE
     screen._line = LineEditor(TABLE, lambda _: None)
@@ -64,7 +64,7 @@ def test_every_key_of_the_screen_is_there_and_no_other() -> None:
     assert len(named) == len(set(named))
 
 
-def test_every_word_of_a_table_is_there_in_the_order_of_its_help() -> None:
+def test_every_typed_command_is_listed_in_the_order_of_the_help() -> None:
     assert [words(cells[0]) for cells in rows("word")] == [[word] for word in TABLE.words]
     *most, last = [f"`{name}`" for name, word in TABLE.words.items() if word.in_full]
     assert f"{', '.join(most)} and {last} have to be typed in full." in PAGE
@@ -73,7 +73,7 @@ def test_every_word_of_a_table_is_there_in_the_order_of_its_help() -> None:
     assert {*TABLE.words} - {*watched.words} <= {*words(shown.partition("every step.")[2])}
 
 
-def test_typed_words_are_heard_as_the_page_says() -> None:
+def test_typed_moves_are_read_as_the_page_says() -> None:
     sample = Sample(PRESETS["classic"])
     sample.roll()
     sample.play("2x3", "2x4", "3x4")
@@ -87,7 +87,7 @@ def test_typed_words_are_heard_as_the_page_says() -> None:
             assert str(hear(line, turn.view, sample.board.seating.names, in_a_match)) == move, line
 
 
-def test_every_setting_is_there_with_what_it_takes() -> None:
+def test_every_setting_is_listed_with_valid_values() -> None:
     assert [words(cells[0]) for cells in rows("setting")] == [[name] for name in SETTINGS]
     for name, values, _ in rows("setting"):
         for value in words(values):
@@ -96,7 +96,7 @@ def test_every_setting_is_there_with_what_it_takes() -> None:
 
 
 @pytest.mark.parametrize("line", sorted(set(typed())))
-def test_every_command_is_one_that_the_program_takes(line: str) -> None:
+def test_the_program_accepts_every_command_line(line: str) -> None:
     program, *arguments = shlex.split(line, comments=True)
     assert program == "p2pdice"
     command, context = build(), None
@@ -109,7 +109,7 @@ def test_every_command_is_one_that_the_program_takes(line: str) -> None:
     assert not arguments
 
 
-def test_every_option_that_is_named_alone_is_one_of_the_table() -> None:
+def test_options_named_alone_are_options_of_host() -> None:
     parts = build().get_command(build().make_context(None, ["host"], obj=Settings()), "host").params
     options = {each for part in parts for each in (*part.opts, *part.secondary_opts)}
     named = {code.split()[0] for code in re.findall("`(--[^`]+)`", PAGE)}
@@ -117,7 +117,7 @@ def test_every_option_that_is_named_alone_is_one_of_the_table() -> None:
     assert {name.partition("=")[0] for name in named} <= options
 
 
-def test_the_numbers_are_those_of_the_code() -> None:
+def test_the_numbers_agree_with_the_code() -> None:
     for said in (
         f"at least {SMALLEST[0]} columns and {SMALLEST[1]} lines",
         "From {} columns and {} lines on".format(*CLASSES["L"]),

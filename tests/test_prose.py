@@ -67,12 +67,12 @@ def lost_modules(text: str, folder: Path = ROOT) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "pyproject.toml"], ids=lambda page: page.stem)
-def test_modules_that_a_page_names_by_their_paths_are_there(page: Path) -> None:
+def test_modules_named_by_path_on_a_page_exist(page: Path) -> None:
     assert not lost_modules(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_modules_that_docstrings_and_comments_name_by_their_paths_are_there(folder: str) -> None:
+def test_modules_named_by_path_in_docstrings_and_comments_exist(folder: str) -> None:
     """Paths may be relative to the root, as in ``protocol/limits.py``, or to the folder."""
     found = {
         f"{path.relative_to(ROOT)}: {lost}"
@@ -85,7 +85,7 @@ def test_modules_that_docstrings_and_comments_name_by_their_paths_are_there(fold
     assert not found
 
 
-def test_a_module_that_has_moved_is_found_out() -> None:
+def test_the_path_of_a_missing_module_is_found() -> None:
     text = "Enforced by match/gone.py, `protocol/match/waiting.py` and match/waiting.py; see /usr/lib/gone.py."
     assert lost_modules(text, ROOT / "protocol") == ["match/gone.py"]
     assert lost_modules(text) == ["match/gone.py", "match/waiting.py"]
@@ -99,12 +99,12 @@ def test_no_line_of_prose_is_over_120_characters(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_has_no_relative_clause_that_is_read_twice(page: Path) -> None:
+def test_a_page_has_no_unclear_relative_clause(page: Path) -> None:
     assert not unclear(prose(page))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_docstrings_help_and_comments_have_no_relative_clause_that_is_read_twice(folder: str) -> None:
+def test_docstrings_help_and_comments_have_no_unclear_relative_clause(folder: str) -> None:
     found = {
         f"{path.relative_to(ROOT)}: {words}"
         for path in sorted((ROOT / folder).rglob("*.py"))

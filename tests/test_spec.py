@@ -196,13 +196,13 @@ def test_every_kind_frame_type_and_hash_tag_of_the_code_is_in_the_tables() -> No
         assert f"| `{tag}` |" in TEXT, tag
 
 
-def test_the_characters_that_no_nickname_has() -> None:
+def test_characters_forbidden_in_nicknames_are_listed() -> None:
     (listed,) = re.findall(r"```text\n(0–1F, .*?)\n```", TEXT, re.DOTALL)
     ranges = [tuple(int(code, 16) for code in each.split("–")) for each in re.split(r",\s+", listed)]
     assert tuple((each[0], each[-1]) for each in ranges) == UNSEEN
 
 
-def test_the_codes_of_refuse_are_those_of_the_table() -> None:
+def test_the_table_lists_all_codes_of_refuse() -> None:
     table = TEXT.partition("| code | when |\n")[2].partition("\n\n")[0]
     codes = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
     assert sorted(codes) == sorted(RefuseCode)

@@ -85,7 +85,7 @@ def test_every_test_that_is_named_exists(path: str) -> None:
     assert not missing
 
 
-def test_every_mention_of_a_test_is_one_that_is_looked_up() -> None:
+def test_every_mentioned_test_is_checked() -> None:
     assert len(REFERENCE.findall(PAGE)) == PAGE.count("`tests/") > 100
     assert PAGE.count("::test_") == PAGE.count("`tests/")
 
@@ -116,7 +116,7 @@ def test_every_promise_has_its_condition_and_a_test(title: str) -> None:
     assert title in SHOWN_BY
 
 
-def test_every_claim_has_its_section_where_it_belongs() -> None:
+def test_every_claim_has_a_section_in_the_right_part() -> None:
     assert {title: SECTIONS[title][0] for title in CLAIMS} == CLAIMS
     assert {part for part, _ in SECTIONS.values()} == {"Promised", "Not promised"}
 
@@ -132,7 +132,7 @@ def test_sections_refer_to_sections() -> None:
     assert named - verdicts <= SECTIONS.keys()
 
 
-def test_the_numbers_are_those_of_the_code() -> None:
+def test_the_numbers_agree_with_the_code() -> None:
     human, automatic = limits.PATIENCE_HUMAN, limits.PATIENCE_AUTOMATIC
     low, high = limits.PATIENCE_BOUNDS
     returns, tries = limits.REPRIEVES, limits.CODE_TRIES
@@ -208,7 +208,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_the_page_is_linked_from_where_people_look(name: str) -> None:
+def test_readme_and_contributing_link_to_the_page(name: str) -> None:
     assert "](docs/threat-model.md)" in (ROOT / name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The README's command leaves out what is marked for longer runs."""
+"""The README's command skips tests that are marked for longer runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.programs import ROOT
 
 
-def test_a_worker_leaves_out_what_belongs_to_longer_runs() -> None:
+def test_a_worker_skips_tests_of_longer_runs() -> None:
     """These tests use the demo's match. Workers rename such tests, to run them in one process."""
     thorough = ("-k", "at and rest and matches and save", "tests/cli/test_disks.py")
     done = subprocess.run(

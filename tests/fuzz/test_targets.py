@@ -50,7 +50,7 @@ def test_any_bytes(target: Target) -> None:
     any_bytes()
 
 
-def test_a_long_run_runs_or_says_what_it_needs(tmp_path: Path) -> None:
+def test_a_long_run_works_or_says_how_to_install_atheris(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.fuzz.long", "move", "--seconds", "1", "--findings", str(tmp_path)]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     if importlib.util.find_spec("atheris") is None:
@@ -61,7 +61,7 @@ def test_a_long_run_runs_or_says_what_it_needs(tmp_path: Path) -> None:
         assert "stat::number_of_executed_units" in done.stderr
 
 
-def test_a_finding_can_be_given_to_its_target_again(tmp_path: Path) -> None:
+def test_a_finding_can_be_replayed(tmp_path: Path) -> None:
     finding = tmp_path / "finding"
     finding.write_bytes(b"3x5")
     command = [sys.executable, "-m", "tests.fuzz.long", "move", "--replay", str(finding)]

@@ -79,7 +79,7 @@ def test_the_page_verifies_itself(browser: Browser, name: str, tmp_path: Path) -
     )
 
 
-def test_pages_of_all_kinds_of_files_say_what_verify_says(browser: Browser, tmp_path: Path) -> None:
+def test_pages_give_the_same_verdict_as_verify(browser: Browser, tmp_path: Path) -> None:
     """The files are vectors, matches that players left, and changed ones, if a report can be made of them."""
     seen = set()
     for sample in [*islice(samples(1), len(VECTORS)), *islice(mixed(5), 40)]:
@@ -90,7 +90,7 @@ def test_pages_of_all_kinds_of_files_say_what_verify_says(browser: Browser, tmp_
     assert seen >= {Judgement.FAIR, Judgement.MISCONDUCT, Judgement.INCOMPLETE}
 
 
-def test_a_page_whose_transcript_was_altered_by_one_byte_says_so(browser: Browser, text: str, tmp_path: Path) -> None:
+def test_a_page_detects_one_changed_byte_in_its_transcript(browser: Browser, text: str, tmp_path: Path) -> None:
     start, end = carried(text)
     rng = random.Random(1)
     for place in (start, start + 1, end - 2, end - 1, *(rng.randrange(start, end) for _ in range(PLACES))):
@@ -101,7 +101,7 @@ def test_a_page_whose_transcript_was_altered_by_one_byte_says_so(browser: Browse
         assert head(browser) == ["Do not believe this page", "verdict bad"]
 
 
-def test_a_page_that_lost_a_byte_or_has_one_more_says_so(browser: Browser, text: str, tmp_path: Path) -> None:
+def test_a_page_detects_a_removed_or_inserted_byte(browser: Browser, text: str, tmp_path: Path) -> None:
     start, end = carried(text)
     for place in (start, (start + end) // 2, end - 1):
         assert judged(browser, text[:place] + text[place + 1 :], tmp_path) in ALTERED
@@ -117,7 +117,7 @@ def test_a_page_that_lost_a_byte_or_has_one_more_says_so(browser: Browser, text:
         (r'(class="winner">)[^<]*', r"\1Somebody"),
     ],
 )
-def test_a_page_that_shows_other_players_than_its_transcript_says_so(
+def test_a_page_detects_players_that_differ_from_its_transcript(
     browser: Browser, text: str, tmp_path: Path, pattern: str, other: str
 ) -> None:
     changed = re.sub(pattern, other, text, count=1)
@@ -153,7 +153,7 @@ def test_nothing_that_a_player_wrote_runs_or_changes_the_page(browser: Browser, 
     assert browser.value("tell(typeof x)") == "undefined"
 
 
-def test_a_name_that_would_cover_or_bend_the_text_around_it_is_spelled_out(browser: Browser, tmp_path: Path) -> None:
+def test_characters_of_a_name_that_would_distort_text_are_escaped(browser: Browser, tmp_path: Path) -> None:
     """The verifier's sentence contains the name of the missing player, who chose it."""
     bent = "B" + "\u0301" * 5 + "\\"
     world = play(PRESETS["classic"].with_options({"dice": "2"}), 2, names=(bent, "Ben"), leaves_after=40)

@@ -64,7 +64,7 @@ def test_each_bid_and_call_has_its_own_chance_and_outcome(told: list[tuple[Repla
     assert "exact" in {call for call, _ in kinds}
 
 
-def test_each_cup_stands_beside_its_player(told: list[tuple[Replay, Contents]]) -> None:
+def test_each_hand_is_shown_with_its_player(told: list[tuple[Replay, Contents]]) -> None:
     for replay, shown in told:
         seen = [event.hands for _, event in replay.tell() if isinstance(event, CupsSeen)]
         cups = [
@@ -81,7 +81,7 @@ def test_each_cup_stands_beside_its_player(told: list[tuple[Replay, Contents]]) 
         assert len({shown.evenness(seat) for seat in range(3)}) > 1
 
 
-def test_places_dice_and_payments_are_those_of_the_events(told: list[tuple[Replay, Contents]]) -> None:
+def test_places_dice_and_payments_agree_with_the_events(told: list[tuple[Replay, Contents]]) -> None:
     paid_out = False
     for replay, shown in told:
         happened = [event.event for _, event in replay.tell() if isinstance(event, Happened)]
@@ -102,7 +102,7 @@ def test_places_dice_and_payments_are_those_of_the_events(told: list[tuple[Repla
 # Charts
 
 
-def test_the_lines_of_a_chart_are_where_the_numbers_say() -> None:
+def test_lines_of_a_chart_agree_with_the_numbers() -> None:
     """The chart has two players and three moments. Lines of players are 2.5 apart, so that they do not overlap."""
     chart = dice_over_time(["Ada", "Ben"], [(4, 4), (4, 2), (3, 0)])
     floor, ceiling = HEIGHT - BOTTOM, TOP

@@ -150,11 +150,11 @@ def test_namesakes_are_told_apart_wherever_they_are_named() -> None:
     assert "Ada</bdi>," not in steps
 
 
-def test_no_script_can_end_early() -> None:
+def test_no_script_contains_its_end_tag() -> None:
     assert not re.search(r"</script|<!--", scripts(), re.IGNORECASE)
 
 
-def test_few_dice_are_not_held_against_chance() -> None:
+def test_few_dice_are_not_called_uneven() -> None:
     """Two dice with different faces were once called uneven, although two dice cannot be more even."""
     few, many = (play(PRESETS["classic"].with_options({"dice": dice}), 3).machines[0].transcript for dice in "15")
     assert "at least this uneven" not in made(few)
@@ -171,7 +171,7 @@ def test_every_picture_has_its_text(classic: bytes) -> None:
         )
 
 
-def test_lines_of_a_chart_stay_inside_and_labels_apart() -> None:
+def test_lines_of_a_chart_stay_inside_and_labels_do_not_overlap() -> None:
     rounds = [tuple(max(0, 5 - number - seat) for seat in range(10)) for number in range(6)]
     chart = dice_over_time([f"P{seat}" for seat in range(10)], rounds)
     labels = sorted(track.label_at[1] for track in chart.tracks)
@@ -242,7 +242,7 @@ def test_an_unfinished_match_gets_a_report_that_says_so(here: Run, tmp_path: Pat
     assert "not finished: a report by p2pdice</title>" in text
 
 
-def test_the_name_of_the_file_does_not_show(here: Run, tmp_path: Path, classic: bytes) -> None:
+def test_the_page_does_not_depend_on_the_name_of_the_file(here: Run, tmp_path: Path, classic: bytes) -> None:
     """So a reader who extracts the transcript from a page, and makes a page of it, can compare the two pages."""
     pages = []
     for name in ("Friday: final", "match"):
@@ -254,7 +254,7 @@ def test_the_name_of_the_file_does_not_show(here: Run, tmp_path: Path, classic: 
     assert b"Friday" not in pages[0]
 
 
-def test_the_table_of_dice_has_what_the_picture_has(classic: bytes) -> None:
+def test_the_table_of_dice_agrees_with_the_picture(classic: bytes) -> None:
     text = made(classic)
     table = text[text.index("The same as a table") : text.index("Round by round")]
     rows = [tuple(map(int, re.findall(r">(\d+)<", row)))[-3:] for row in re.findall("<tr>(.*)</tr>", table)[1:]]

@@ -35,7 +35,7 @@ def test_stakes_above_the_funds_and_wrong_numbers_of_commitments_are_misconduct(
     assert check(chosen) == {Judgement.MISCONDUCT: len(chosen)}
 
 
-def test_a_file_has_room_for_so_many_proofs() -> None:
+def test_a_file_holds_a_limited_number_of_proofs() -> None:
     played = staked()
     first = next(signed.message for signed in played.messages if signed.message.kind is Kind.LOCK)
     proofs = [played.sign(first, body=number.to_bytes(32, "big")) for number in range(limits.EVIDENCE + 1)]
@@ -46,7 +46,7 @@ def test_a_file_has_room_for_so_many_proofs() -> None:
     assert check([more]) == {Judgement.ALTERED: 1}
 
 
-def test_a_file_of_another_version_has_a_beginning_of_bounded_length() -> None:
+def test_the_header_of_another_version_has_a_bounded_length() -> None:
     tag = TRANSCRIPT_TAG.replace("/3/", "/2/")
     longest, longer = (Sample(str(size), encode((tag, bytes(size)))) for size in (limits.GENESIS, limits.GENESIS + 1))
     assert check([longest]) == {Judgement.OTHER_VERSION: 1}

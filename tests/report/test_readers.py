@@ -32,7 +32,7 @@ def test_both_read_the_same(structure: Structure, there: Ask) -> None:
     [*STRUCTURES[::3], *thoroughly(each for number, each in enumerate(STRUCTURES) if number % 3)],
     ids=lambda each: each.name.replace(" ", "-"),
 )
-def test_a_fault_of_the_page_is_found(structure: Structure) -> None:
+def test_a_planted_fault_of_the_page_is_found(structure: Structure) -> None:
     with page(*structure.planted) as faulty:
         assert any(differences(structure, inputs(structure, 0, seed), faulty, program())[0] for seed in range(10))
 
@@ -47,7 +47,7 @@ def test_both_read_the_same_in_many_inputs(structure: Structure, count: int, the
     assert differing == []
 
 
-def test_two_messages_that_contradict_each_other_convict_in_either_order_at_both(there: Ask) -> None:
+def test_both_convict_on_contradicting_messages_in_either_order(there: Ask) -> None:
     files, culprits = zip(*contradictions_in_files(), strict=True)
     convicted = [["tmisconduct", f"t{each}"] for each in culprits]
     for ask in (there, program()):

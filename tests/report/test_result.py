@@ -118,7 +118,7 @@ def test_the_page_says_each_verdict(browser: Browser, verdict: str, tmp_path: Pa
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
-def test_the_very_first_thing_of_a_kind_that_fails_is_no_tick(browser: Browser, tmp_path: Path) -> None:
+def test_a_check_that_fails_at_once_is_not_ticked(browser: Browser, tmp_path: Path) -> None:
     """The signature of the first join record is wrong, so that no signature was valid before it."""
     fair = files()["fair"]
     place = fair.index(b"\xc4\x40") + 10

@@ -54,6 +54,6 @@ def test_no_seed_is_counted_twice(capsys: pytest.CaptureFixture[str]) -> None:
         total.add(run(capsys, 8, 1))
 
 
-def test_a_run_that_did_not_finish_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_an_unfinished_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(NotAddableError, match="one finished run"):
         Sum().add(run(capsys, 7, 1).split("\n\n")[0].partition("failures")[0])

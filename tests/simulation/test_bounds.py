@@ -38,12 +38,12 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("seed", [*range(8), *thoroughly(range(8, 400))])
-def test_nothing_that_a_liar_displaces_matters(seed: int) -> None:
+def test_messages_that_a_liar_displaces_do_not_matter(seed: int) -> None:
     World(random.Random(seed), Ballot).run(60)
 
 
 @pytest.mark.parametrize("bug", PLANTED)
-def test_a_node_that_keeps_less_is_found(bug: str) -> None:
+def test_a_node_that_keeps_too_few_messages_is_found(bug: str) -> None:
     rule, seed = PLANTED[bug]
     with pytest.raises(ViolationError):
         World(random.Random(seed), rule).run(60)

@@ -50,7 +50,7 @@ def test_what_is_promised_of_purses_holds_with_liars_and_old_backups(tmp_path: P
 
 
 @pytest.mark.parametrize("evenings", [*thoroughly([15]), *slowly([80])])
-def test_what_is_promised_of_purses_holds_over_many_evenings(tmp_path: Path, evenings: int) -> None:
+def test_promises_about_purses_hold_over_many_evenings(tmp_path: Path, evenings: int) -> None:
     for seed in range(1000, 1000 + evenings):
         run(seed, tmp_path / str(seed))
 

@@ -40,7 +40,7 @@ def test_nothing_is_caught_without_a_planted_bug(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
-def test_from_seed_0_on_nothing_goes_wrong_before_a_planted_bug_is_caught(name: str) -> None:
+def test_no_seed_fails_otherwise_before_a_planted_bug_is_caught(name: str) -> None:
     assert first_catch(PLANTED[name], WITHIN) <= PLANTED[name].seed
 
 
@@ -78,17 +78,17 @@ def is_found_but_never_runs(plant: Plant) -> Iterator[None]:
         yield
 
 
-def test_an_exception_is_no_catch() -> None:
+def test_an_exception_does_not_count_as_a_catch() -> None:
     with pytest.raises(NotCaughtError, match=r"an exception instead of a failed check(.|\n)*AttributeError"):
         catch(Bug(reads_what_is_gone, Check.STORED_BEFORE_SENT, 0), 0)
 
 
-def test_another_check_is_no_catch() -> None:
+def test_another_failed_check_does_not_count_as_a_catch() -> None:
     with pytest.raises(NotCaughtError, match="this failed first: stored before sent"):
         catch(Bug(own_messages_are_not_stored, Check.ONE_MESSAGE_PER_SLOT, 0), 0)
 
 
-def test_a_bug_that_never_ran_is_no_catch() -> None:
+def test_a_bug_that_never_ran_does_not_count_as_caught() -> None:
     with pytest.raises(NotCaughtError, match="never ran"):
         catch(Bug(is_found_but_never_runs, Check.STORED_BEFORE_SENT, 0), 0)
     assert not catch(Bug(does_nothing, Check.STORED_BEFORE_SENT, 0), 0)
@@ -102,7 +102,7 @@ def test_a_plant_whose_target_is_gone_fails() -> None:
         raise AssertionError("the target was replaced")
 
 
-def test_a_plant_is_taken_out_again_whatever_happens() -> None:
+def test_a_plant_is_removed_even_after_an_exception() -> None:
     handle = Match.handle
 
     def fail() -> None:

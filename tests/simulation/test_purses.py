@@ -60,7 +60,7 @@ def test_an_evening_without_a_bug_holds(seed: int) -> None:
 
 
 @pytest.mark.thorough
-def test_every_record_is_what_its_match_has_brought() -> None:
+def test_every_record_agrees_with_its_match() -> None:
     total: Counter[str] = Counter()
     for result in run_evenings(range(10, 14), jobs=2):
         assert not result.failure, result.seed

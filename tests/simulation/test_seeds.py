@@ -36,7 +36,7 @@ WRONG_CHECKS = {
 
 
 @pytest.mark.parametrize("seed", WRONG_CHECKS)
-def test_worlds_in_which_the_simulator_was_wrong_hold(seed: int) -> None:
+def test_worlds_in_which_a_check_was_wrong_hold(seed: int) -> None:
     assert not run_seed(seed).failure
 
 

@@ -56,15 +56,15 @@ def run(plan: Plan) -> Simulation:
 
 
 @pytest.mark.parametrize("seed", [8, 9, 21])
-def test_a_seed_takes_the_same_course_every_time(seed: int) -> None:
+def test_a_seed_reproduces_its_trace(seed: int) -> None:
     assert run_plan(draw(seed)).digest == run_plan(draw(seed)).digest
 
 
-def test_another_seed_takes_another_course() -> None:
+def test_another_seed_has_another_trace() -> None:
     assert run_plan(CALM).digest != run_plan(replace(CALM, seed=2)).digest
 
 
-def test_a_calm_world_ends_with_everybody_of_one_mind() -> None:
+def test_a_calm_world_ends_with_one_transcript() -> None:
     world = run(CALM)
     assert all(machine.confirmed for machine in world.honest())
     assert len({machine.transcript for machine in world.honest()}) == 1
@@ -132,12 +132,12 @@ def test_a_process_can_die_at_every_point_and_come_back(point: str) -> None:
 
 
 @pytest.mark.parametrize("core", CORES)
-def test_one_thing_that_never_works_stops_nobody_else_for_ever(core: str) -> None:
+def test_permanently_faulty_hardware_does_not_stop_the_match(core: str) -> None:
     world = run(replace(CALM, mode="faulty core", core=core))
     assert world.figures.finished == 1
 
 
-def test_without_the_last_player_in_the_game_a_match_stands_still_in_ever_longer_rounds() -> None:
+def test_a_match_without_players_in_the_game_stands_still_in_ever_longer_rounds() -> None:
     """The player left for good before signing the last LOCK, and the two others are out of the game."""
     world = run(draw(11_499))
     assert world.figures.suspended == 1
@@ -156,14 +156,14 @@ def test_a_world_stops_when_only_players_who_are_away_hold_what_backups_lost(see
     assert run(replace(plan, faults=plan.faults[1:])).figures.finished == 1
 
 
-def test_a_failure_is_made_smaller() -> None:
+def test_shrinking_removes_faults_that_a_failure_does_not_need() -> None:
     plan = next(plan for plan in map(draw, range(1_000)) if len(plan.faults) == 4 and not plan.misbehaviour)
     with own_messages_are_not_stored(Plant()):
         assert shrink(plan).faults == ()
     assert shrink(plan) == plan, "a plan that does not fail was shrunk"
 
 
-def test_a_failure_says_how_to_see_it_again() -> None:
+def test_a_failure_says_how_to_replay_it() -> None:
     with own_messages_are_not_stored(Plant()):
         result = run_plan(CALM)
     assert "stored before sent" in result.failure

@@ -486,7 +486,7 @@ def test_a_planted_mistake_is_found(mistake: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", [name for name, planted in PLANTED.items() if planted.seed is not None])
-def test_a_planted_mistake_is_the_first_to_show(mistake: str) -> None:
+def test_a_planted_mistake_is_first_found_at_its_seed(mistake: str) -> None:
     planted = PLANTED[mistake]
     assert found(planted, range(20_000)) == (planted.claim, planted.seed)
 

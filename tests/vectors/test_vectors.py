@@ -20,11 +20,11 @@ from tests.vectors.specification import FOLDER, PATH, with_vectors
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_file_is_as_it_is_made_now(name: str) -> None:
+def test_the_file_is_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_bytes() == FILES[name](), "out of date; run python -m tests.vectors"
 
 
-def test_the_specification_prints_them() -> None:
+def test_the_specification_is_up_to_date() -> None:
     text = PATH.read_text(encoding="utf-8")
     assert text == with_vectors(text), "out of date; run python -m tests.vectors"
 
@@ -57,7 +57,7 @@ def test_three_resign_in_one_file_and_one_of_them_before_the_seats_are_drawn() -
     assert {exit.reason for exit in state.exits} == {"conceded"}
 
 
-def test_one_vote_takes_a_backer_beside_the_closers_and_a_lock_is_closed_by_votes() -> None:
+def test_one_decision_needs_an_absent_vote_and_another_closes_a_lock() -> None:
     history, state = folded("votes.p2pdice")
     closes = [Kind.CLOSE] * 3
     assert closed_without(history) == {7: closes, 10: closes, 17: [Kind.ABSENT, *closes[1:]]}
@@ -65,7 +65,7 @@ def test_one_vote_takes_a_backer_beside_the_closers_and_a_lock_is_closed_by_vote
     assert [exit.reason for exit in state.exits] == ["evicted", "lost", "evicted"]
 
 
-def test_witnesses_vote_out_who_has_signed_two_messages() -> None:
+def test_witnesses_vote_out_a_player_who_signed_two_messages() -> None:
     history, _ = folded("proof.p2pdice")
     assert closed_without(history) == {22: [Kind.CLOSE] * 3}
     bodies = [signed.message.body for signed in history.chain[19].entries.values()]
@@ -76,7 +76,7 @@ def test_witnesses_vote_out_who_has_signed_two_messages() -> None:
     assert witnesses[0] not in history.chain[21].owed
 
 
-def test_two_players_stake_out_of_their_purses() -> None:
+def test_two_players_stake_from_their_purses() -> None:
     history, state = folded("purses.p2pdice")
     assert {(wager.bet, wager.funds, wager.owned) for wager in state.wagers} == {(100, 1000, 0), (100, 1100, 2)}
     changes = examine((FOLDER / "purses.p2pdice").read_bytes()).verdict.purses
@@ -84,9 +84,7 @@ def test_two_players_stake_out_of_their_purses() -> None:
     assert history.genesis.has_purses
 
 
-async def test_nodes_say_the_same_to_each_other_as_in_the_connection(
-    people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_real_nodes_send_the_frames_of_the_connection(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     """HAVEs are left out, because their number depends on time."""
     heard: list[tuple[bool, str]] = []
     take = Mesh.frame_received
