@@ -123,7 +123,7 @@ class Popen(subprocess.Popen[Any]):
 def _mask() -> int:
     """Return the umask for a fork; -1 in a program with its own zygote, which already shares the program's umask."""
     if _of_this_program:
-        return -1  # it cannot be read but by setting it, and another thread may make a file meanwhile
+        return -1  # reading it means setting it for a moment, in which another thread may make a file
     os.umask(mask := os.umask(0))
     return mask
 

@@ -5,7 +5,7 @@ A cheat has the keys and secrets of one player, and all that this player's node 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -217,11 +217,8 @@ class _TwoFaced(Misbehaviour):
     kinds: ClassVar[tuple[Kind, ...]]
     faces: ClassVar = 2
     """The number of messages for the slot."""
-
-    def __init__(self, machine: Machine, stream: Random) -> None:
-        super().__init__(machine, stream)
-        self._original: tuple[bytes, bytes] | None = None
-        self._forged: tuple[Signed, ...] = ()
+    _original: tuple[bytes, bytes] | None = None
+    _forged: tuple[Signed, ...] = ()
 
     def other(self, message: Message) -> tuple[Kind, Value]:
         """Return kind and body of a second message."""
@@ -405,10 +402,7 @@ class WithheldReveal(Misbehaviour):
 
     may_stop = True
     kind: ClassVar = Kind.REVEAL
-
-    def __init__(self, machine: Machine, stream: Random) -> None:
-        super().__init__(machine, stream)
-        self._since = -1
+    _since = -1
 
     def withholds(self, position: Position) -> bool:
         if position.kind is not self.kind or self.machine.author not in position.owed:
@@ -710,10 +704,7 @@ class _Repeats(Misbehaviour):
     """How many times at most."""
     pause: ClassVar = 0.1
     """Seconds between two times."""
-
-    def __init__(self, machine: Machine, stream: Random) -> None:
-        super().__init__(machine, stream)
-        self._next = 0.0
+    _next = 0.0
 
     def noticed(self) -> None:
         now = self.machine.world.scheduler.now
@@ -760,11 +751,8 @@ class FalseHave(_Repeats):
 
     least = 3
     pause = 0.2
-
-    def __init__(self, machine: Machine, stream: Random) -> None:
-        super().__init__(machine, stream)
-        self._made: list[tuple[bytes, bytes]] = []
-        self._pages = 0
+    _made: Sequence[tuple[bytes, bytes]] = ()
+    _pages = 0
 
     def again(self) -> None:
         self.match.catch_up._answers = Buckets[int](1000.0, 1000, limits.ASKERS)  # it answers every request
@@ -944,10 +932,8 @@ class VotesAgainstOne(VotesAboutEverybody):
 class SilentOnTurn(BadVote):
     """Does not move on its turn, but votes in ever later rounds that another player is absent."""
 
-    def __init__(self, machine: Machine, stream: Random) -> None:
-        super().__init__(machine, stream)
-        self._next = 0.0
-        self._round = 0
+    _next = 0.0
+    _round = 0
 
     def withholds(self, position: Position) -> bool:
         is_mine = position.kind is Kind.MOVE and self.machine.author in position.owed
@@ -968,10 +954,7 @@ class VotesAfterResigning(BadVote):
     """Resigns, and still votes that another player is absent."""
 
     may_stop = False
-
-    def __init__(self, machine: Machine, stream: Random) -> None:
-        super().__init__(machine, stream)
-        self._voted = b""
+    _voted = b""
 
     def noticed(self) -> None:
         position = self.position
@@ -994,15 +977,12 @@ class JoinsAgain(Misbehaviour):
 
     least = 3
     hosts = False
+    _is_proposed = False
 
     @property
     def victim(self) -> int:
         """The player who does not receive its signature."""
         return self.machine.world.host
-
-    def __init__(self, machine: Machine, stream: Random) -> None:
-        super().__init__(machine, stream)
-        self._is_proposed = False
 
     def signs(self, wire: tuple[bytes, bytes]) -> bool:
         """Return whether a message is this player's signature on the proposal."""

@@ -46,9 +46,9 @@ from tests.simulation.world import IDENTITIES, TABLE, identity_of, join_record, 
 PATIENCE: Final = 60.0
 """Virtual seconds without progress after which a world counts as stuck. Delays that the plan explains are added."""
 DECODED: Final = 4_096
-"""The number of parsed frames that are cached, and of parsed messages."""
+"""The sizes of the caches of decoded frames and parsed messages."""
 EVENTS: Final = 300_000
-"""A world with more events counts as endless."""
+"""A world with more events than this counts as endless."""
 
 
 @dataclass
