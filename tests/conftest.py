@@ -29,8 +29,8 @@ TIERS = {"thorough": "minutes longer", "slow": "hours longer"}
 LEFT = pytest.StashKey[dict[str, int]]()
 """How many tests were skipped because of each marker."""
 LATER = pytest.StashKey[str]()
-"""The marker because of which a test is skipped. A dictionary by test would fail: xdist renames tests, and so their
-hashes change."""
+"""The marker that makes this run skip a test. A dictionary by test would fail: xdist renames tests, and so their hashes
+change."""
 FOLDER = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 """A folder that Linux keeps in memory. On a disk, tests would spend most of their time syncing hundreds of stores."""

@@ -126,10 +126,3 @@ def test_the_numbers_agree_with_the_code() -> None:
         f"`{ASCII_VARIABLE}=1`",
     ):
         assert said in PAGE
-
-
-def test_every_link_of_the_page_leads_somewhere_and_readme_links_to_it() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", PAGE)
-    assert links
-    assert not [link for link in links if not (ROOT / "docs" / link).is_file()]
-    assert "](docs/playing.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

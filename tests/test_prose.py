@@ -1,4 +1,4 @@
-"""Prose is plain, and its lines fit into editors and terminals."""
+"""Prose is plain, its lines are short enough for editors and terminals, and its links work."""
 
 import ast
 import io
@@ -25,6 +25,11 @@ WHO = re.compile(r"(?:\A|[.:;]\s+|\n\n)(Who\b[^.?!]*[.!])")
 def prose(page: Path) -> str:
     """Return a page with its code blocks blanked, so that line numbers stay the same."""
     return CODE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
+
+
+def links(page: Path) -> set[str]:
+    """Return the targets of all links on a page, without anchors."""
+    return set(re.findall(r"\]\(([^)#]+)[)#]", prose(page)))
 
 
 def texts(source: str) -> Iterator[str]:
@@ -96,6 +101,16 @@ def test_no_line_of_prose_is_over_120_characters(page: Path) -> None:
     lines = [(number, line) for number, line in enumerate(prose(page).splitlines(), 1)]
     broken = [(number, line) for number, line in lines if not line.startswith(("|", "    "))]
     assert not [(number, line) for number, line in broken if len(line) > 120 and " " in line.strip()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
+    assert not [link for link in links(page) if "://" not in link and not (page.parent / link).is_file()]
+
+
+def test_the_most_important_pages_are_linked() -> None:
+    assert links(ROOT / "README.md") >= {"docs/architecture.md", "docs/threat-model.md", "docs/playing.md"}
+    assert links(ROOT / "CONTRIBUTING.md") >= {"docs/architecture.md", "docs/threat-model.md"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -205,14 +205,3 @@ def test_the_numbers_agree_with_the_code() -> None:
     assert "half a second" in words
     assert limits.FORMER_LIFE == 60
     assert "keep the earlier ones for a minute" in words
-
-
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_readme_and_contributing_link_to_the_page(name: str) -> None:
-    assert "](docs/threat-model.md)" in (ROOT / name).read_text(encoding="utf-8")
-
-
-def test_every_link_of_the_page_leads_somewhere() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", PAGE)
-    assert links
-    assert not [link for link in links if not (ROOT / "docs" / link).is_file()]
