@@ -56,7 +56,9 @@ Strike = Callable[["Simulation", Fault], bool]
 
 def _cut(world: Simulation, fault: Fault) -> bool:
     """A link breaks. The last frames in flight are lost, and both ends notice at once."""
-    world.hold_off(fault.node, fault.other, fault.seconds)
+    pairs = [(fault.node, fault.other)]
+    world.network.forbid(pairs)
+    world.heal_after(fault.seconds, lambda: world.network.allow(pairs))
     return world.network.reset(fault.node, fault.other, fault.share)
 
 

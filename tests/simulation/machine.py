@@ -306,7 +306,7 @@ class Process:
                 deferred, self._deferred = self._deferred, []
                 for call in deferred:
                     self.run(call)
-                self.world.network.woke_up()
+                self.world.network.go_on()
 
         self.world.scheduler.after(seconds, wake)
 
@@ -418,7 +418,7 @@ class Process:
         if isinstance(event, Stopped):  # the owner will start it again
             self.world.note("silent", self.node, event.reason)
             self.die()
-            self.world.fell_silent(self)
+            self.world.heal_after(self.world.streams.disk.uniform(0.5, 5.0), self.start_again)
         elif isinstance(event, MatchResult):
             machine = next(each for each in self.machines if each.id.hex() == event.match_id)
             machine.confirmed = event.confirmed
@@ -437,7 +437,7 @@ class Process:
         try:
             session.feed(Conceded() if isinstance(move, Concede) else Played(move, turn.token))
         except StaleMoveError:
-            self.world.figures.stale_moves += 1
+            pass  # the turn is over
         except RulesError:
             if self.is_honest:
                 raise

@@ -230,7 +230,8 @@ class Network:
             or self.processes[channel.receiver].is_asleep
         )
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Deliver frames that were delayed by a fault."""
         for link in dict.fromkeys(self._links.values()):
             for channel in link.channels.values():
                 self._plan(link, channel)
@@ -315,7 +316,7 @@ class Network:
     def unblock(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Undo :meth:`block`. Delayed frames arrive."""
         self._blocked.subtract(pairs)
-        self._go_on()
+        self.go_on()
 
     def forbid(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Make no new links between these nodes."""
@@ -342,17 +343,13 @@ class Network:
     def go_on_reading(self, node: int) -> None:
         """Undo :meth:`stall`."""
         self._stalled[node] -= 1
-        self._go_on()
+        self.go_on()
 
     def fell_asleep(self, node: int) -> None:
         """A machine sleeps and sends nothing. After a while its peers find the links dead."""
         for other in sorted(self.processes):
             if other != node:
                 self._watch(node, other)
-
-    def woke_up(self) -> None:
-        """A machine is awake again. Delayed frames arrive."""
-        self._go_on()
 
     def _watch(self, sender: int, receiver: int) -> None:
         """Let the receiver find the link dead if it receives nothing for :data:`protocol.limits.SILENCE` seconds."""

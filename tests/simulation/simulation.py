@@ -68,7 +68,6 @@ class Figures:
     players: int = 0
     frames: int = 0
     steps: int = 0
-    stale_moves: int = 0
     seconds: float = 0.0
     """Virtual seconds."""
     faults: Counter[str] = field(default_factory=Counter)
@@ -310,22 +309,12 @@ class Simulation:
             process.plan(self.scheduler.now + seconds, partial(self.network.send, process.node, author, each))
         return ()
 
-    def fell_silent(self, process: Process) -> None:
-        """A node stopped because of a disk error. Its owner will start it again."""
-        self.heal_after(self.streams.disk.uniform(0.5, 5.0), process.start_again)
-
     # Faults
 
     def heal_after(self, seconds: float, call: Callable[[], None]) -> None:
         """Schedule the end of a fault."""
         self.healed_at = max(self.healed_at, self.scheduler.now + seconds)
         self.scheduler.after(seconds, call)
-
-    def hold_off(self, one: int, other: int, seconds: float) -> None:
-        """Let two nodes make no new link for some seconds."""
-        pairs = [(one, other), (other, one)]
-        self.network.forbid(pairs)
-        self.heal_after(seconds, lambda: self.network.allow(pairs))
 
     def _strike(self, fault: Fault) -> None:
         self.note("fault", *fault)

@@ -362,10 +362,6 @@ class Node:
         return self.ballot.round
 
     @cached_property
-    def has_ended(self) -> bool:
-        return self.ballot.root.kind is None
-
-    @cached_property
     def is_out(self) -> bool:
         return self.is_through()
 
