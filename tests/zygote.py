@@ -138,7 +138,7 @@ def _serve(requests: socket.socket) -> list[str]:
             between = os.getpid()
             if os.fork():
                 os._exit(0)
-            while os.getppid() == between:  # until it is orphaned and so a child of its starter
+            while os.getppid() == between:  # until it is orphaned, which makes it a child of its starter
                 time.sleep(0.001)
             os.setsid()
             requests.send(str(os.getpid()).encode())

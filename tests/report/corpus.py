@@ -71,8 +71,8 @@ def mixed(seed: int) -> Iterator[Sample]:
 
 
 def _voted(ruleset: Ruleset, rng: random.Random) -> FairMatch:
-    """Return a match in which one of three players was voted out. A match that was left by a second one has no end, and
-    is drawn again."""
+    """Return a match in which one of three players was voted out. It is drawn again if it never ends, because of two
+    remaining players none can be voted out."""
     while True:
         with suppress(MalformedTranscriptError):
             return play(ruleset, 3, rng.randrange(2**32), leaves_after=rng.randrange(40, 200))
@@ -156,7 +156,6 @@ def changes(name: str, played: FairMatch, rng: random.Random) -> Iterator[Sample
 
 
 def main() -> None:
-    """Write files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=10_000)

@@ -295,7 +295,7 @@ class Simulation:
         return round(self.streams.bots.expovariate(1 / mean), 3) if mean else 0.0
 
     def bent(self, process: Process, author: int, data: bytes) -> Iterable[bytes]:
-        """Return the frames that a process sends instead of this one; another one only for a cheat."""
+        """Return the frames to send in place of this one. They differ only for a cheat."""
         cheat = self.cheat
         if cheat is None or cheat.machine.process is not process or not cheat.is_there:
             return (data,)

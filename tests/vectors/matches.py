@@ -107,7 +107,7 @@ def resign() -> bytes:
     match.close(instead={2: match.resign(2)})
     match.until(Purpose.TURN, Kind.MOVE)
     (bidder,) = match.history.position.owed
-    match.say("3x6", "liar")  # false with any dice, and the bidder has only one to lose
+    match.say("3x6", "liar")  # false, as only two dice will be opened; so only the bidder is out
     match.until(Purpose.SHOWDOWN, Kind.OPEN)
     match.close(instead={bidder: match.resign(bidder)})
     match.say("1x2")
