@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.simulation.adding import NotAddableError, Sum
 from tests.simulation.campaign import as_markdown, replay_command, run_plan, run_seeds, shrink
-from tests.simulation.evenings import run_evenings
+from tests.simulation.evening import run_evenings
 from tests.simulation.scenario import draw
 from tests.simulation.simulation import Figures
 

@@ -3,11 +3,15 @@ Processes also die while they write a purse. Nobody lies: :mod:`tests.simulation
 
 from __future__ import annotations
 
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import permutations
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from protocol.consensus.ends import End, Shown, end_of, gather, read_shown, stakes_of, void_evidence, void_message
 from protocol.crypto.keys import MatchKey
@@ -17,10 +21,13 @@ from protocol.wire.purses import MATCH_BYTES, Record
 from tests.simulation.faults import Fault
 from tests.simulation.home import PURSE_POINTS, PurseHome
 from tests.simulation.scenario import Plan, draw
+from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Figures, Simulation
 from tests.simulation.world import identity_of, join_record
 
 PEOPLE: Final = 6
+MATCHES: Final = 30
+"""Matches per evening."""
 
 
 class WrongSumError(AssertionError):
@@ -198,3 +205,45 @@ class Evening:
         author = end.author(home.identity.public)
         assert author is not None
         return end.record(author, (record.bet, record.tickets))
+
+
+class Result(NamedTuple):
+    """The result of an evening."""
+
+    seed: int
+    figures: Counter[str]
+    failure: str = ""
+    """A traceback; empty if all checks held."""
+
+
+def run_evening(seed: int) -> Result:
+    """Play one evening. A failure is returned, not raised."""
+    failure = ""
+    with ExitStack() as resources, cached_checks():
+        evening = Evening(seed, resources)
+        try:
+            for _ in range(MATCHES):
+                evening.play()
+        except Exception:  # noqa: BLE001 - any exception is a finding
+            failure = traceback.format_exc()
+        counted = Counter(
+            {
+                "evenings": 1,
+                "matches": evening.figures.matches,
+                "of these over": len(evening.ends),
+                "records": evening.settled,
+                "stakes given up": len(evening.given_up),
+                "void matches": evening.voids,
+                "processes that died": evening.figures.crashes.total(),
+                "of these around a write of a purse": sum(
+                    count for point, count in evening.figures.crashes.items() if point.endswith("purse")
+                ),
+            }
+        )
+    return Result(seed, counted, failure)
+
+
+def run_evenings(seeds: Iterable[int], jobs: int) -> Iterator[Result]:
+    """Yield the result of every evening, in order."""
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(run_evening, seeds)
