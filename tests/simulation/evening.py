@@ -20,26 +20,18 @@ from protocol.wire.messages import sign
 from protocol.wire.purses import MATCH_BYTES, Record
 from tests.simulation.faults import Fault
 from tests.simulation.home import PURSE_POINTS, PurseHome
+from tests.simulation.ledgers import PEOPLE, StuckStakeError, WrongSumError
 from tests.simulation.scenario import Plan, draw
 from tests.simulation.signatures import cached_checks
 from tests.simulation.simulation import Figures, Simulation
 from tests.simulation.world import identity_of, join_record
 
-PEOPLE: Final = 6
 MATCHES: Final = 30
 """Matches per evening."""
 
 
-class WrongSumError(AssertionError):
-    """The balance of a purse is not the sum of its matches, or a match changed it by a wrong amount."""
-
-
 class LostStakeError(AssertionError):
     """A player has forgotten another player's stake or purse, although the stakes of their match were opened."""
-
-
-class StuckStakeError(AssertionError):
-    """A match is over, and enough players signed its end, but a purse still counts as busy with it."""
 
 
 class Evening:

@@ -11,8 +11,9 @@ import pytest
 from protocol.node.purse import PurseKeeper
 from protocol.wire.genesis import Genesis
 from protocol.wire.messages import Signed
-from tests.simulation.evening import Evening, LostStakeError, StuckStakeError, run_evenings
+from tests.simulation.evening import Evening, LostStakeError, run_evenings
 from tests.simulation.home import PURSE_POINTS
+from tests.simulation.ledgers import StuckStakeError
 from tests.simulation.plant import EveningBug, ends_are_not_settled
 from tests.simulation.replacing import replaced
 
