@@ -102,6 +102,8 @@ class Allowance:
         self._allowances, self._messages, self._bytes = allowances, messages, long_bytes
         self._key, self._place, self._long = key, place, long
         self._first = FIRST_FRAMES
+        self.loose_records = 0
+        """The number of TLS records that have arrived, less those that the frames counted so far needed."""
 
     def _buckets(self, now: float) -> tuple[Bucket, Bucket]:
         known_by = self._key if self._key in self._allowances.roster else self._place
@@ -119,15 +121,18 @@ class Allowance:
             long_bytes.take(len(frame))
         else:
             messages.take()
+        self.loose_records = max(0, self.loose_records - 2 - len(frame) // TLS_PIECE)
 
     def excuse(self, now: float) -> None:
         """Cancel the count of one message."""
         self._buckets(now)[0].put_back()
 
-    def count_records(self, number: int, now: float) -> None:
-        """Count TLS records with hardly any content as messages."""
-        self._first = 0
-        self._buckets(now)[0].take(number)
+    def count_loose_records(self, now: float) -> None:
+        """Count records as messages if there are more than the frames need."""
+        if self.loose_records > LOOSE_RECORDS:
+            self._first = 0
+            self._buckets(now)[0].take(self.loose_records - LOOSE_RECORDS)
+            self.loose_records = LOOSE_RECORDS
 
 
 class Link:
@@ -164,7 +169,6 @@ class Link:
         self._frame_began: float | None = None
         self._last_arrival = self._last_sending = self._loop.time()
         self._allowance: Allowance | None = None
-        self._loose_records = 0
 
     # Called by the owner
 
@@ -241,7 +245,8 @@ class Link:
         self._last_arrival = self._loop.time()
         handler.link_up(self)
         if not self._is_over:
-            self._connected().resume_reading()
+            assert self._channel is not None, "a link that is up has its channel"
+            self._channel.resume_reading()
             self._watch()
 
     @property
@@ -268,7 +273,8 @@ class Link:
         """Receive a piece of the stream of frames, and the number of TLS records in which it came."""
         if not self._is_over:
             self._last_arrival = self._loop.time()
-            self._loose_records += records
+            if self._allowance is not None:
+                self._allowance.loose_records += records
             self._splitter.feed(data)
             self._deliver()
 
@@ -313,26 +319,17 @@ class Link:
                 return
             if frame is None:
                 break
-            self._count(frame, now)
+            if self._allowance is not None:
+                self._allowance.count(frame, now)
             frame_ended = True
             if frame:
                 cast(LinkHandler, self._handler).frame_received(self, frame)
-        self._count_loose_records(now)
+        if self._allowance is not None:
+            self._allowance.count_loose_records(now)
         if not self._splitter.is_mid_frame:
             self._frame_began = None
         elif self._frame_began is None or frame_ended:
             self._frame_began = now
-
-    def _count(self, frame: bytes, now: float) -> None:
-        if self._allowance is not None:
-            self._allowance.count(frame, now)
-        self._loose_records = max(0, self._loose_records - 2 - len(frame) // TLS_PIECE)
-
-    def _count_loose_records(self, now: float) -> None:
-        """Count records as messages if there are more than the frames need."""
-        if self._allowance is not None and self._loose_records > LOOSE_RECORDS:
-            self._allowance.count_records(self._loose_records - LOOSE_RECORDS, now)
-            self._loose_records = LOOSE_RECORDS
 
     def _throttle(self, seconds: float) -> None:
         """Pause reading; 0 seconds is one pass of the event loop. TCP holds the peer back, so no data are lost."""
@@ -428,10 +425,6 @@ class Link:
         cast(LinkHandler, self._handler).link_down(self, reason)
         if self._channel is None and not self._closed.is_set():
             self._gone()
-
-    def _connected(self) -> Channel:
-        assert self._channel is not None, "a link that is up has its channel"
-        return self._channel
 
 
 def _how_it_ended(problem: Exception | None) -> str:

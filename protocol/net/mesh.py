@@ -107,6 +107,15 @@ class _PeerLink(NamedTuple):
     """The address at which the peer listens."""
 
 
+class _Dialled:
+    """A link that this node dialled and that the peer has not answered yet."""
+
+    def __init__(self) -> None:
+        self.asked: Aim | None = None
+        """The aim in this node's HELLO; None before that is sent."""
+        self.answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
 class Mesh:
     """All links of one node.
 
@@ -124,9 +133,7 @@ class Mesh:
         self._links: set[Link] = set()
         """Every link whose connection may still exist."""
         self._peers: dict[bytes, _PeerLink] = {}
-        self._answers: dict[Link, asyncio.Future[Welcome]] = {}
-        self._asked: dict[Link, Aim] = {}
-        """The aims in the HELLOs that have not been answered."""
+        self._dialled: dict[Link, _Dialled] = {}
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
         self._wishes: dict[bytes, _Wish] = {}
         self._showing: asyncio.TimerHandle | None = None
@@ -230,20 +237,19 @@ class Mesh:
         :raises RefusedError: if the peer refuses.
         """
         link = await self.dialer.dial(addresses, self, accept)
-        answer = self._answers[link]
+        dialled = self._dialled[link]
         try:
             check_version(link)
-            self._asked[link] = aim
+            dialled.asked = aim
             link.send(encode_frame(Hello(self.port, aim)))
-            await answer
+            await dialled.answer
         except BaseException:
             link.close()
             raise
         finally:
-            self._answers.pop(link, None)
-            self._asked.pop(link, None)
-            if not answer.cancel() and not answer.cancelled():
-                answer.exception()  # mark it as retrieved: the caller gets it already, or a better reason
+            del self._dialled[link]
+            if not dialled.answer.cancel() and not dialled.answer.cancelled():
+                dialled.answer.exception()  # mark it as retrieved: the caller gets it already, or a better reason
         return link.peer_key
 
     def keep(
@@ -319,12 +325,12 @@ class Mesh:
     def link_up(self, link: Link) -> None:
         self._links = {link, *(each for each in self._links if each.is_connected or each.is_up)}
         if link.outbound:
-            self._answers[link] = asyncio.get_running_loop().create_future()
+            self._dialled[link] = _Dialled()
 
     def link_down(self, link: Link, reason: str) -> None:
-        answer = self._answers.get(link)
-        if answer is not None and not answer.done():
-            answer.set_exception(DialError(f"nobody let you in: {reason}"))
+        dialled = self._dialled.get(link)
+        if dialled is not None and not dialled.answer.done():
+            dialled.answer.set_exception(DialError(f"nobody let you in: {reason}"))
         peer = self._peers.get(link.peer_key)
         if peer is not None and peer.link is link:
             del self._peers[link.peer_key]
@@ -357,18 +363,18 @@ class Mesh:
             self._take_hello(link, frame)
 
     def _take_answer(self, link: Link, frame: Frame) -> None:
-        answer = self._answers.get(link)
-        if answer is None or answer.done():
+        dialled = self._dialled.get(link)
+        if dialled is None or dialled.answer.done():
             return
         if isinstance(frame, Refuse):
-            answer.set_exception(RefusedError(frame.code, frame.reason))
-        elif not isinstance(frame, Welcome) or (asked := self._asked.get(link)) is None:
+            dialled.answer.set_exception(RefusedError(frame.code, frame.reason))
+        elif not isinstance(frame, Welcome) or dialled.asked is None:
             link.drop(f"{BREACH}: it did not answer the greeting")
-        elif not is_answer(asked, frame.aim):
+        elif not is_answer(dialled.asked, frame.aim):
             link.drop(f"{BREACH}: it answered another greeting")
         else:
-            answer.set_result(frame)
-            self._establish(link, frame.aim, link.remote, asked)
+            dialled.answer.set_result(None)
+            self._establish(link, frame.aim, link.remote, dialled.asked)
 
     def _take_hello(self, link: Link, frame: Frame) -> None:
         if not isinstance(frame, Hello):
@@ -401,7 +407,7 @@ class Mesh:
 
     def _is_dialling(self, old: Link) -> bool:
         """Return whether this node is dialling a peer to which it already has a link."""
-        return any(each.peer_key == old.peer_key and each is not old for each in self._answers)
+        return any(each.peer_key == old.peer_key and each is not old for each in self._dialled)
 
     def _may_replace(self, link: Link) -> bool:
         """Return whether a new link to a peer takes the place of the current one."""

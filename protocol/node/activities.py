@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from enum import Enum, Flag, auto
+from enum import Enum, auto
 from ipaddress import ip_address
 from typing import Final
 
@@ -25,7 +25,7 @@ from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.locator import LEFT, Locator, WayBack, open_table, running_match
 from protocol.node.playing import Owner, PlayerSession, Proposals
-from protocol.node.runtime import Runtime
+from protocol.node.runtime import DISK_ERRORS, Runtime
 from protocol.node.watching import SpectatorSession
 from protocol.storage.home import Home
 from protocol.storage.store import Store
@@ -67,9 +67,9 @@ class Doing(Enum):
     WATCHING = "watching"
 
 
-class Role(Flag):
-    """What a peer is to this node. A peer has these roles by its key, or by the greeting of its present link; a link
-    that was made for something else gives it none."""
+class Role(Enum):
+    """What a peer is to this node, by its key or by the HELLO or WELCOME of its present link. A peer may have several
+    roles or none."""
 
     PLAYER = auto()
     """It plays in a match of this node, whatever the link is for."""
@@ -85,21 +85,21 @@ class Role(Flag):
     """It shows this node what this node watches."""
 
 
-SENDERS: Final[Mapping[type[Frame], Role]] = {
-    JoinTable: Role.GUEST,
-    ShowLedger: Role.GUEST | Role.HOST,
-    CodeElement: Role.PROVER,
-    CodeProof: Role.PROVER,
-    Table: Role.HOST | Role.SOURCE,
-    Propose: Role.HOST | Role.SOURCE,
-    Seat: Role.HOST,
-    Refuse: Role.HOST | Role.SOURCE | Role.PLAYER,
-    Carried: Role.PLAYER | Role.SOURCE,
-    Page: Role.PLAYER | Role.SOURCE,
-    Have: Role.PLAYER | Role.SOURCE,
-    Cut: Role.PLAYER | Role.SOURCE,
-    Need: Role.PLAYER | Role.SPECTATOR,
-    Say: Role.PLAYER | Role.SPECTATOR | Role.GUEST | Role.HOST | Role.SOURCE,
+SENDERS: Final[Mapping[type[Frame], tuple[Role, ...]]] = {
+    JoinTable: (Role.GUEST,),
+    ShowLedger: (Role.GUEST, Role.HOST),
+    CodeElement: (Role.PROVER,),
+    CodeProof: (Role.PROVER,),
+    Table: (Role.HOST, Role.SOURCE),
+    Propose: (Role.HOST, Role.SOURCE),
+    Seat: (Role.HOST,),
+    Refuse: (Role.HOST, Role.SOURCE, Role.PLAYER),
+    Carried: (Role.PLAYER, Role.SOURCE),
+    Page: (Role.PLAYER, Role.SOURCE),
+    Have: (Role.PLAYER, Role.SOURCE),
+    Cut: (Role.PLAYER, Role.SOURCE),
+    Need: (Role.PLAYER, Role.SPECTATOR),
+    Say: (Role.PLAYER, Role.SPECTATOR, Role.GUEST, Role.HOST, Role.SOURCE),
 }
 """The roles in which a peer may send each kind of frame. LEAVE ends any link, so it is not in the table."""
 
@@ -210,7 +210,7 @@ class Activities:
             if self.former is not None:
                 self.former.close()
             self.former = playing
-            playing.retire()
+            playing.is_retired = True
         self.joining.leave()  # leave while it is known whether the match has begun
         if self.hosting is not None:
             self.hosting.withdraw()
@@ -352,7 +352,7 @@ class Activities:
         return shown.welcome_spectator(identity, aim)
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        with self.runtime.stopping_at_disk_errors:
+        try:
             self.audience.dismiss(identity)  # until the newest link says that it is one
             asked = self.mesh.asked(identity)
             if self.watching is not None:
@@ -370,6 +370,8 @@ class Activities:
                 session.greet(identity, at)
             if isinstance(asked, TableAim) and isinstance(aim, TableAim):
                 self.joining.greet(identity, aim)
+        except DISK_ERRORS as error:
+            self.runtime.stop(error)
 
     def _show(self, identity: bytes, at: Address) -> None:
         """Admit a peer as a spectator, and show it the match or the table."""
@@ -388,28 +390,27 @@ class Activities:
             if part is not None:
                 part.lost(identity, reason)
 
-    def _roles(self, identity: bytes) -> Role:
-        """Return what a linked peer is to this node now."""
-        roles = Role(0)
-        if any(identity in session.authors for session in self.sessions):
-            roles |= Role.PLAYER
-        if identity in self.audience:
-            roles |= Role.SPECTATOR
-        if self.hosting is not None and self.hosting.may_join(identity):
-            roles |= Role.GUEST
-        if self.hosting is not None and isinstance(self.mesh.aim(identity), CodeAim):
-            roles |= Role.PROVER
-        if identity == self.joining.host:
-            roles |= Role.HOST
-        if self.watching is not None and self.watching.is_shown_by(identity):
-            roles |= Role.SOURCE
-        return roles
+    def _is(self, identity: bytes, role: Role) -> bool:
+        """Return whether a linked peer has this role now."""
+        match role:
+            case Role.PLAYER:
+                return any(identity in session.authors for session in self.sessions)
+            case Role.SPECTATOR:
+                return identity in self.audience
+            case Role.GUEST:
+                return self.hosting is not None and self.hosting.may_join(identity)
+            case Role.PROVER:
+                return self.hosting is not None and isinstance(self.mesh.aim(identity), CodeAim)
+            case Role.HOST:
+                return identity == self.joining.host
+            case Role.SOURCE:
+                return self.watching is not None and self.watching.is_shown_by(identity)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        with self.runtime.stopping_at_disk_errors:
+        try:
             if isinstance(frame, Leave):
                 self.mesh.disconnect(identity, LEFT)
-            elif not self._roles(identity) & SENDERS[type(frame)]:
+            elif not any(self._is(identity, role) for role in SENDERS[type(frame)]):
                 log.info("%s sent a %s, which it may not", fingerprint(identity), type(frame).__name__)
             elif isinstance(frame, Say):
                 floors = self.floors()
@@ -428,3 +429,5 @@ class Activities:
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.proposals.formed is not None:
                     self.proposals.formed.refused(identity, frame.reason)
+        except DISK_ERRORS as error:
+            self.runtime.stop(error)

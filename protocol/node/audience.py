@@ -87,7 +87,7 @@ class Audience:
 
     def watching(self, table: bytes) -> tuple[bytes, ...]:
         """Return the identity keys of the spectators who may see what happens at the table with this id."""
-        return self.identities if table == self._table else ()
+        return tuple(self._spectators) if table == self._table else ()
 
     def admit(self, identity: bytes, host: str) -> None:
         """Admit a linked peer as a spectator.

@@ -21,11 +21,10 @@ from protocol import limits
 from protocol.consensus.replica import Learned, Replace
 from protocol.crypto.keys import MatchKey
 from protocol.errors import ErrorCode, NodeError, PeerError, RefuseCode
-from protocol.events import AwaitingPlayers, Claimed, MatchFormed, MatchResult, NodeEvent, Notice, PeerBack, PlayerInfo
+from protocol.events import AwaitingPlayers, Claimed, MatchFormed, MatchResult, Notice, PeerBack, PlayerInfo
 from protocol.match.effects import (
     CalledOff,
     FrameReceived,
-    MatchInput,
     Show,
     StoreChoice,
     Ticked,
@@ -101,11 +100,10 @@ class PlayerSession(Session):
         self._store_match = store
         self._unstored: list[Signed] = []
         """The messages of a proposal without this node's COMMIT; a crash may lose them."""
-        self.is_claimed = False
-        """Whether the owner has claimed the match while the other player was away. It then takes no input."""
+        self._has_purses = match.history.genesis.has_purses
         self._missed: set[bytes] = set()
         """The identities of players who had no link when the match was claimed, and have not dialled since."""
-        self._is_retired = is_given_up
+        self.is_retired = is_given_up
         self._is_shown = match.is_formed and not is_given_up
         """Whether spectators are sent what this node learns. They could do nothing with it before PROPOSE."""
         self._awaited: tuple[PlayerInfo, ...] | None = None
@@ -160,10 +158,6 @@ class PlayerSession(Session):
             who = self.match.info, self._awaited
             self.tell(AwaitingPlayers(self.match.id.hex(), self.occasion.table_name, *who))
 
-    def retire(self) -> None:
-        """Stop notifying the owner, who has left the match behind. Other players are still served."""
-        self._is_retired = True
-
     def greet(self, identity: bytes, at: Address) -> None:
         """Record that a player is linked, and at which address."""
         if identity in self.authors:
@@ -202,7 +196,11 @@ class PlayerSession(Session):
                     self.feed(FrameReceived(self.authors[identity], frame))
             else:
                 self.take(identity, frame)
-        elif isinstance(frame, Need) and frame.match == self.match.id and self._audience.may_ask(identity, self._table):
+        elif (
+            isinstance(frame, Need)
+            and frame.match == self.match.id
+            and self._audience.may_ask(identity, self.match.history.genesis.table)
+        ):
             # A number above all roster indices, which the match uses only to tell askers apart.
             self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
 
@@ -255,20 +253,13 @@ class PlayerSession(Session):
             self._missed.discard(identity)
             self.tell(PeerBack(self.match.info[self.authors[identity]]))
 
-    def feed(self, item: MatchInput) -> None:
-        if self.is_claimed:
-            return
-        super().feed(item)
+    def follow_up(self) -> None:
         self.watch()
         history = self.match.history
         if self.match.is_ended and {*range(history.roster_size)} - {*history.position.left} <= {*history.results}:
             self.all_confirmed.set()
-        self._keep_books()
-
-    def _keep_books(self) -> None:
-        if not self._runtime.is_silent:
-            with self._runtime.stopping_at_disk_errors:
-                self._runtime.purses.follow(self.match, is_over=self.is_over, is_given_up=self.is_given_up)
+        if self._has_purses and not self._runtime.is_silent:
+            self._runtime.purses.follow(self.match, is_over=self.is_over, is_given_up=self.is_given_up)
 
     def close(self) -> None:
         super().close()
@@ -295,39 +286,27 @@ class PlayerSession(Session):
 
     @property
     def spectators(self) -> tuple[bytes, ...]:
-        return self._audience.watching(self._table) if self._is_shown else ()
-
-    @property
-    def _table(self) -> bytes:
-        """The id of the table at which the match is played."""
-        return self.match.history.genesis.table
+        return self._audience.watching(self.match.history.genesis.table) if self._is_shown else ()
 
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
-        if isinstance(effect, Learned):
-            if effect.must_store:
-                self._keep_message(effect.signed)
-        elif self._store_match is not None:
-            pass
-        elif isinstance(effect, Replace):
-            self._runtime.outbox.keep_only(effect.messages)
-        else:
-            self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
-
-    def _keep_message(self, signed: Signed) -> None:
-        if self._store_match is None:
-            self._runtime.outbox.keep(signed)
-            return
-        self._unstored.append(signed)
-        if self.match.has_committed:
-            self._store_match()
-            self._store_match = None
-            for each in self._unstored:
-                self._runtime.outbox.keep(each)
-            self._proposals.bound(self)
-
-    def tell(self, event: NodeEvent) -> None:
-        if not self._is_retired:
-            super().tell(event)
+        outbox = self._runtime.outbox
+        match effect:
+            case Learned(must_store=False):
+                pass
+            case Learned() if (store_match := self._store_match) is not None:
+                self._unstored.append(effect.signed)
+                if self.match.has_committed:
+                    store_match()
+                    self._store_match = None
+                    for each in self._unstored:
+                        outbox.keep(each)
+                    self._proposals.bound(self)
+            case Learned():
+                outbox.keep(effect.signed)
+            case Replace() if self._store_match is None:
+                outbox.keep_only(effect.messages)
+            case StoreChoice() if self._store_match is None:
+                self._runtime.store.add_choice(self.match.id, effect.step, effect.text)
 
     def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
         match effect:
@@ -339,13 +318,13 @@ class PlayerSession(Session):
                 seats = self.match.history.position.seats
                 self._runtime.store.mark_over(self.match.id, [seats[seat] for seat in event.places[0]])
                 self.is_over = True
-                self._keep_books()  # stored first, as an owner may leave as soon as the end is shown
+                self.follow_up()  # purses are stored first, as an owner may leave as soon as the end is shown
                 self.tell(event)
             case Show():
                 self.tell(effect.event)
             case CalledOff():
                 self._runtime.purses.give_up(self.match.id, may_form=not self.match.is_withdrawn)
-                self.is_given_up = self._is_retired = True
+                self.is_given_up = self.is_retired = True
                 if self._store_match is None:
                     self._runtime.store.mark_given_up(self.match.id)
                 self._proposals.stop_dialling(self)

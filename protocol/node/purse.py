@@ -240,15 +240,13 @@ class PurseKeeper:
         )
 
     def follow(self, match: Match, *, is_over: bool, is_given_up: bool = False) -> None:
-        """Store what the last input of a match has changed, before anything that depends on it is sent.
+        """Store what the last input of a match with purses has changed, before anything that depends on it is sent.
 
         :param is_over: whether the end of the match is stored.
         :param is_given_up: whether this node does not play the match. The others may, and their stakes count.
         :raises StoreError: if the store cannot be written. Calling again tries again.
         """
         history = match.history
-        if not history.genesis.has_purses:
-            return
         written = self._live.get(history.match)
         if written is None:
             if not (match.is_bound or match.is_formed):

@@ -41,25 +41,8 @@ log = logging.getLogger(__name__)
 
 _RECOGNISED: Final = 256
 """The number of players that are remembered as already reported. Before a match, a host can name any number of them."""
-
-
-class _Stopping:
-    """Stops a node at disk errors. One instance serves all blocks, because several are entered for every message."""
-
-    __slots__ = ("_runtime",)
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if error is None or not isinstance(error, (StoreError, OSError)):
-            return False
-        told = error if isinstance(error, StoreError) else failure("cannot write to", self._runtime.home.path, error)
-        self._runtime._stop(str(told))
-        return True
+DISK_ERRORS: Final = (StoreError, OSError)
+"""The errors of a block that writes. They stop the node: see :meth:`Runtime.stop`."""
 
 
 class Runtime:
@@ -89,8 +72,6 @@ class Runtime:
         self._names: dict[str, str] = {}
         """The names of players who were recently at a table, by fingerprint."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self.stopping_at_disk_errors = _Stopping(self)
-        """A context manager that stops the node if the block cannot write, as nothing unstored may be sent."""
 
     def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
         """Return the addresses where a player may be reached, except this node's own. First come those where this node
@@ -141,7 +122,7 @@ class Runtime:
 
     def flush(self) -> None:
         """Carry out the effects of this pass of the event loop."""
-        with self.stopping_at_disk_errors:
+        try:
             for step in self.outbox.steps():
                 match step:
                     case Write():
@@ -155,6 +136,8 @@ class Runtime:
                         self.mesh.flush()
                     case Do():
                         step.action()
+        except DISK_ERRORS as error:
+            self.stop(error)
         if self._catching_up is None and self.outbox.is_behind:
             self._catching_up = self.loop.call_later(IDLE, self._catch_up)
 
@@ -244,12 +227,14 @@ class Runtime:
 
     # Errors
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, error: StoreError | OSError) -> None:
+        """Stop the node because it cannot write: nothing unstored may be sent."""
         if not self.is_silent:
             self.is_silent = True
             self.in_background(self.mesh.close())
             self.in_background(self.locator.withdraw())
-            self.tell(Stopped(reason))
+            told = error if isinstance(error, StoreError) else failure("cannot write to", self.home.path, error)
+            self.tell(Stopped(str(told)))
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task. Only :meth:`tasks_done` waits for it."""

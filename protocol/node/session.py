@@ -24,7 +24,6 @@ from protocol.match.effects import (
     Announce,
     Broadcast,
     CalledOff,
-    Effect,
     FrameReceived,
     Linked,
     MatchInput,
@@ -41,7 +40,7 @@ from protocol.match.effects import (
 from protocol.match.match import Match
 from protocol.match.waiting import Clock
 from protocol.node.locator import LEFT, PossibleHost, WayBack
-from protocol.node.runtime import Runtime
+from protocol.node.runtime import DISK_ERRORS, Runtime
 from protocol.rate_limit import Buckets
 from protocol.storage.archive import own_rules_word, transcript_path
 from protocol.storage.match_names import calendar
@@ -83,6 +82,10 @@ class Session(ABC):
         """The other players' roster indices, by identity."""
         self.is_over = False
         """Whether the owner has been shown the end."""
+        self.is_claimed = False
+        """Whether the owner has claimed the match while the other player was away. It then takes no input."""
+        self.is_retired = False
+        """Whether the owner has left the match behind, and is no longer notified. Other players are still served."""
         self._passed_on: Buckets[tuple[int, int]] = Buckets(PASSED_ON_RATE, PASSED_ON_BURST, PLAYERS * PLAYERS)
         """The number of messages that a player may pass on without being charged for them, by player and author."""
         self._runtime = runtime
@@ -150,47 +153,52 @@ class Session(ABC):
     # The match
 
     def feed(self, item: MatchInput) -> None:
-        """Give the match an input, and carry out its effects.
+        """Give the match an input, and queue its effects to be carried out in their order.
 
         :raises StaleMoveError: if the input is a move that came too late.
         :raises RulesError: if the input is an illegal move.
         """
         runtime = self._runtime
-        if runtime.is_silent:
+        if runtime.is_silent or self.is_claimed:
             return
-        with runtime.stopping_at_disk_errors:  # purses are written while the match handles its input
+        try:  # purses are written while the match handles its input
             for effect in self.match.handle(item, runtime.loop.time()):
-                self._begin(effect)
+                match effect:
+                    case Learned() | StoreChoice() | Replace():
+                        self.keep(effect)
+                    case Show() | CalledOff():
+                        runtime.outbox.afterwards(partial(self.carry_out, effect))
+                    case WriteTranscript():
+                        runtime.outbox.write_all()
+                        runtime.outbox.afterwards(partial(self.carry_out, effect))
+                    case Send():
+                        self.send(effect.author, effect.frame)
+                    case Announce():
+                        runtime.relay((*self.authors, *self.spectators), encode_frame(effect.have))
+                    case Broadcast():
+                        also = self.spectators if isinstance(effect.frame, Cut) else ()
+                        runtime.post_encoded((*self.authors, *also), encode_frame(effect.frame), binds=effect.binds)
+                    case PassOn():
+                        roster = self.match.history.genesis.roster
+                        players = (roster[author].join.identity for author in effect.authors)
+                        if receivers := (*players, *self.spectators):
+                            runtime.relay(receivers, encode_frame(Carried(*effect.signed.wire)))
+                    case WakeAt():
+                        if self._wake is not None:
+                            self._wake.cancel()
+                        self._wake = runtime.loop.call_at(effect.time, self.feed, Ticked())
+                    case Accuse():
+                        runtime.outbox.afterwards(partial(self._accuse, effect))
+            self.follow_up()
+        except DISK_ERRORS as error:
+            runtime.stop(error)
 
-    def _begin(self, effect: Effect) -> None:
-        """Queue an effect to be carried out, in its order."""
-        runtime = self._runtime
-        match effect:
-            case Learned() | StoreChoice() | Replace():
-                self.keep(effect)
-            case Show() | CalledOff():
-                runtime.outbox.afterwards(partial(self.carry_out, effect))
-            case WriteTranscript():
-                runtime.outbox.write_all()
-                runtime.outbox.afterwards(partial(self.carry_out, effect))
-            case Send():
-                self.send(effect.author, effect.frame)
-            case Announce():
-                runtime.relay((*self.authors, *self.spectators), encode_frame(effect.have))
-            case Broadcast():
-                also = self.spectators if isinstance(effect.frame, Cut) else ()
-                runtime.post_encoded((*self.authors, *also), encode_frame(effect.frame), binds=effect.binds)
-            case PassOn():
-                roster = self.match.history.genesis.roster
-                players = (roster[author].join.identity for author in effect.authors)
-                if receivers := (*players, *self.spectators):
-                    runtime.relay(receivers, encode_frame(Carried(*effect.signed.wire)))
-            case WakeAt():
-                if self._wake is not None:
-                    self._wake.cancel()
-                self._wake = runtime.loop.call_at(effect.time, self.feed, Ticked())
-            case Accuse():
-                runtime.outbox.afterwards(partial(self._accuse, effect))
+    @abstractmethod
+    def follow_up(self) -> None:
+        """Do what an input requires in addition to its effects.
+
+        :raises StoreError: if the store cannot be written.
+        """
 
     @property
     def spectators(self) -> tuple[bytes, ...]:
@@ -209,7 +217,9 @@ class Session(ABC):
         """Carry out an effect after everything has been stored and sent."""
 
     def tell(self, event: NodeEvent) -> None:
-        """Show the owner an event; details that only a maintainer can use go to the log."""
+        """Show the owner an event, unless the match is retired. Details that only a maintainer can use are logged."""
+        if self.is_retired:
+            return
         if isinstance(event, Diverged):
             history = self.match.history
             log.error(

@@ -244,6 +244,9 @@ class FollowedMatch(Session):
 
     # The match
 
+    def follow_up(self) -> None:
+        """Do nothing: a spectator owes nothing and stores nothing."""
+
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
         """Store nothing: the players can resend everything."""
 

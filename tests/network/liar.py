@@ -269,12 +269,13 @@ class Liar:
         data = b"".join(frame_header(frame) + frame for frame in frames)
         for identity in self._targets:
             link = self._link(identity)
-            if link is not None and link._connected().get_write_buffer_size() < ENOUGH_UNSENT:
+            channel = link._channel if link is not None else None
+            if channel is not None and channel.get_write_buffer_size() < ENOUGH_UNSENT:
                 if self._options.pieces:  # each byte in its own TLS record
                     for start in range(len(data)):
-                        link._connected().write(data[start : start + 1])
+                        channel.write(data[start : start + 1])
                 else:
-                    link._connected().write(data)
+                    channel.write(data)
                 self._thrown += len(frames)
         self._bursts += 1
 

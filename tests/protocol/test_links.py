@@ -12,7 +12,17 @@ import ssl
 import pytest
 
 from protocol.crypto.tls import client_context
-from protocol.limits import BURST, FIRST_FRAMES, FRAME, FRAME_BEFORE_WELCOME, FRAMES_AT_ONCE, KIB, RATE, Limits
+from protocol.limits import (
+    BURST,
+    FIRST_FRAMES,
+    FRAME,
+    FRAME_BEFORE_WELCOME,
+    FRAMES_AT_ONCE,
+    KIB,
+    LOOSE_RECORDS,
+    RATE,
+    Limits,
+)
 from protocol.net import link as link_module
 from protocol.net.link import BREACH, Allowance, Allowances, Link
 from protocol.wire.frames import frame_header
@@ -409,7 +419,8 @@ def test_first_frames_that_never_wait_count() -> None:
 def test_records_that_carry_next_to_nothing_end_what_never_waits() -> None:
     allowances = Allowances(Limits())
     allowance = link(allowances, ADA, "192.0.2.1")
-    allowance.count_records(BURST, now=0)
+    allowance.loose_records = LOOSE_RECORDS + BURST
+    allowance.count_loose_records(now=0)
     assert says(allowance, 1) == 0
 
 

@@ -72,8 +72,7 @@ async def test_a_node_that_fell_silent_is_advertised_no_more(tmp_path: Path) -> 
         await host.node.host(TableSettings(name, CLASSIC, 2))
         looking = await people.sit("B", discovery=True)
         assert name in [each.advertisement.name for each in await looking.node.tables(1.0)]
-        with host.node._runtime.stopping_at_disk_errors:
-            raise OSError("disk full")
+        host.node._runtime.stop(OSError("disk full"))
         assert name not in [each.advertisement.name for each in await looking.node.tables(2.0)]
 
 

@@ -309,6 +309,9 @@ class Bare(Session):
     def carry_out(self, effect: WriteTranscript | CalledOff | Show) -> None:
         pass
 
+    def follow_up(self) -> None:
+        pass
+
 
 async def test_a_message_of_a_match_that_binds_is_on_the_disk_when_it_leaves(
     node: tuple[Runtime, Store, Tapped],

@@ -54,7 +54,9 @@ async def falls_silent(host: FakeHost) -> None:
 
 
 async def sends(host: FakeHost, data: bytes) -> None:
-    host.links[0]._connected().write(data)
+    channel = host.links[0]._channel
+    assert channel is not None
+    channel.write(data)
 
 
 async def sends_too_much(host: FakeHost) -> None:
