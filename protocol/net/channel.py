@@ -1,12 +1,12 @@
 """One TLS connection in the event loop: its handshake, and the channel that it becomes.
 
 A stranger can make a node compute a handshake before the node knows anything about the stranger. OpenSSL then accepts
-100 KiB of certificates, and decodes keys on curves of the stranger's own making. This can take half a minute, because
-OpenSSL limits neither the bytes nor the kinds of keys. So this module limits the bytes. One thread for all incoming
-connections does the work outside the event loop, and the listener receives the computing time.
+100 KiB of certificates, and decodes keys on elliptic curves that the stranger has made up. This can take half a minute,
+because OpenSSL limits neither the bytes nor the kinds of keys. So this module limits the bytes. One thread for all
+incoming connections does the work outside the event loop, and reports its computing time to the listener.
 
-After the handshake, a peer may keep sending messages of TLS itself, such as key updates, and records of one byte. The
-messages are limited, too. The records are counted, and the link slows the peer down.
+After the handshake, a peer can still send messages of TLS itself, such as key updates, or records of one byte. This
+module limits the messages. It only counts the records, and the link slows the peer down.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def shake_hands(
             return None
         finally:
             spent = time.thread_time() - began
-            with suppress(RuntimeError):  # the loop is closed, and so is the listener to be charged
+            with suppress(RuntimeError):  # the loop is closed, so there is no listener to charge
                 loop.call_soon_threadsafe(charge, spent)
 
     async def compute() -> Peer | None:
@@ -191,7 +191,7 @@ class Channel(asyncio.BufferedProtocol):
         """End the channel once the peer has read everything or its time is up."""
         if self._is_ending:
             return
-        with suppress(ssl.SSLError):  # it sends close_notify and then waits for the peer's
+        with suppress(ssl.SSLError):  # unwrap sends close_notify, then reports that the peer's is missing
             self._tls.unwrap()
         self._flush()
         self._timer = asyncio.get_running_loop().call_later(self._shutdown, self._transport.abort)
@@ -240,7 +240,7 @@ class Channel(asyncio.BufferedProtocol):
             while data := self._tls.read(TLS_PIECE):
                 carried.append(data)
                 if not self._incoming.pending and not self._tls.pending():
-                    break  # usually all is read, and another read that finds nothing costs more than this test
+                    break  # usually everything is read, and an empty read would cost more than this test
             else:
                 is_over = True
         except ssl.SSLWantReadError:

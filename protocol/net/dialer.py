@@ -1,4 +1,4 @@
-"""The dialer: it opens links to nodes at the addresses where they may be."""
+"""The dialer opens links to nodes, given addresses at which they may be."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def anybody(_: bytes) -> bool:
 class DialError(PeerError):
     """No link could be established. The message is one sentence, which may contain text that a peer advertised.
 
-    :param is_other: whether a player answered who was not the wanted one.
+    :param is_other: whether a player other than the wanted one answered.
     """
 
     code = ErrorCode.UNREACHABLE
@@ -109,7 +109,7 @@ class Dialer:
         )
 
     async def _resolved(self, address: Address) -> list[Any]:
-        try:  # an IP address needs no name service, nor a thread, which a busy machine may be slow to start
+        try:  # an IP address needs no name service, and no thread, which may start late on a busy machine
             return socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         except socket.gaierror:
             async with asyncio.timeout(self.limits.handshake):

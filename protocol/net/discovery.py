@@ -2,8 +2,8 @@
 
 An advertisement consists of the entries of a TXT record (RFC 6763, §6). Memory and work per packet are bounded:
 incoming records are only stored, and :meth:`Sightings.look` derives tables from them on request. A record replaces an
-earlier one that it contradicts, as in RFC 6762 (§10.2). The earlier one is kept for a while, because nobody can tell
-which of the two is true.
+earlier one that it contradicts, as in RFC 6762 (§10.2). The earlier one is kept for a while, because either of
+the two may be forged.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class _Service:
         self.name = name
         self.expires = inf
         self.vague_since = now
-        """The time since which its records have not formed a table."""
+        """When its records ceased to form a table, or when it was first heard."""
         self.ask_at = now
         self.target = ""
         self.port = 0
@@ -324,7 +324,7 @@ class Sightings:
             service.vague_since = service.ask_at = now
 
     def _remember(self, service: _Service, now: float) -> None:
-        """Keep a service's advertisements so far among the earlier ones."""
+        """Keep a service's present and former sighting among the earlier advertisements."""
         for each in (service.sighting, service.former()):
             if each is None:
                 continue

@@ -59,8 +59,8 @@ class Interface(NamedTuple):
 def interfaces(meant: str | None = None) -> tuple[Interface, ...]:
     """Return the interfaces of this machine, or only the one with this name or address.
 
-    The order reflects how likely people play on them: interfaces with a default route first, then others, then those of
-    containers, virtual machines and VPNs, then disconnected ones, and loopback last.
+    The order reflects how likely people play on them: interfaces with a default route first, then others, then
+    containers, virtual machines and VPNs, then disconnected interfaces, and loopback last.
 
     :raises OSError: if the system is busy changing them.
     """
@@ -153,7 +153,7 @@ def hosts_to_dial(host: str) -> tuple[str, ...]:
     if not _needs_zone(address) or "%" in host:
         return (host,)
     zones: list[int] = []
-    with suppress(OSError):  # the system is busy changing them, and a dial without zone will fail
+    with suppress(OSError):  # the system is busy changing them; a dial without a zone fails anyway
         zones += (each.number for each in interfaces() if each.number and any(map(_needs_zone, each.addresses)))
     return tuple(f"{host}%{zone}" for zone in zones) or (host,)
 
@@ -225,7 +225,7 @@ async def _mind(
     has_slept = False
     while True:
         # During sleep, monotonic clocks stop on some systems and continue on others, but the wall clock always
-        # continues. If a person sets it, that costs one needless call.
+        # continues. When a person sets the wall clock, ``changed`` is called once without need.
         began, began_on_the_wall = loop.time(), time.time()
         await asyncio.sleep(POLL)
         passed = max(loop.time() - began, time.time() - began_on_the_wall)

@@ -1,8 +1,8 @@
 """A link: one authenticated connection between two nodes that carries messages in frames.
 
 A link comes up once TLS has proved the peer's key (see :mod:`protocol.net.channel`). Its owner must widen it before the
-handshake deadline, after HELLO and WELCOME. Whatever a peer does costs a bounded amount of memory and time, and at most
-its own link.
+handshake deadline, after HELLO and WELCOME. A peer can cost this node only a bounded amount of memory and time, and
+no link except its own.
 
 What a peer sends is counted per peer rather than per link, so another link brings no new allowance. A player of the
 table or match is identified by key. A stranger can have any number of keys, so strangers are counted by their place of
@@ -64,7 +64,7 @@ class LinkUse(IntEnum):
 
 
 class Allowances:
-    """What the peers of one node may still send."""
+    """How much each peer of one node may still send."""
 
     def __init__(self, limits: Limits) -> None:
         self.roster: Collection[bytes] = frozenset()
@@ -87,7 +87,7 @@ class Allowance:
     """Counts the frames of one link towards the allowance of its peer.
 
     :param place: the peer's place of origin, by which strangers are counted.
-    :param long: length above which frames are counted by bytes. Only pages are as long.
+    :param long: length above which frames are counted by bytes. Only pages are that long.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Link:
         self.outbound = outbound
         """Whether this node dialled."""
         self.use = LinkUse.IDLE
-        """Set by the owner as it learns the purpose of the link."""
+        """The link's purpose; its owner sets it once known."""
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._handler: LinkHandler | None = None
@@ -197,7 +197,7 @@ class Link:
             self._allowance.excuse(self._last_arrival)
 
     def widen(self) -> None:
-        """Declare HELLO and WELCOME exchanged: allow frames of full length, and drop the handshake deadline."""
+        """Allow frames of full length, and drop the handshake deadline. Called after HELLO and WELCOME."""
         self._splitter.limit = self._limits.frame
         self._deadline = None
 
@@ -306,7 +306,7 @@ class Link:
                 break
             if self._allowance is not None and self._allowance.must_wait(now):
                 if self._channel is None:
-                    break  # nobody is held back any more, so the rest is dropped
+                    break  # the peer is gone and cannot be slowed down, so drop the rest
                 self._throttle(THROTTLE)
                 return
             if taken == FRAMES_AT_ONCE:
@@ -343,7 +343,7 @@ class Link:
     def _go_on(self) -> None:
         if self._is_over:
             return
-        self._last_arrival = self._loop.time()  # reading was paused, so this was no silence of the peer
+        self._last_arrival = self._loop.time()  # reading was paused, so the peer may have sent data all along
         self._is_throttled = False
         self._deliver()
         if self._is_throttled or self._is_over:
@@ -431,7 +431,7 @@ def _how_it_ended(problem: Exception | None) -> str:
     if problem is None:
         return "the other program ended the connection"
     if isinstance(problem, ssl.SSLError):
-        # The library's own texts contain numbers and are not meant for people.
+        # OpenSSL's own texts contain error numbers and are not meant for people.
         return "the connection broke" if problem.errno else f"{BREACH}: {problem.args[0]}"
     if isinstance(problem, OSError) and problem.strerror:
         return f"the connection broke: {problem.strerror}"
@@ -447,7 +447,7 @@ async def secure(
     :raises OSError: if the peer does not complete it in time and with an admissible key.
     """
     try:
-        # Without this, small messages that wait for an acknowledgement would be delayed by 40 ms each.
+        # Otherwise each small message would wait for TCP's acknowledgement of the previous one, up to 40 ms.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         async with asyncio.timeout(limits.handshake):
             secured = await shake_hands(connection, context, charge, is_server=not link.outbound)

@@ -99,7 +99,7 @@ class Listener:
 
     def _accept_at(self, listening: _Door) -> asyncio.Task[None]:
         task = asyncio.create_task(self._accept(listening))
-        # A callback rather than code in the task, which may be cancelled before it starts.
+        # A callback, because a task that is cancelled before it starts runs none of its code.
         task.add_done_callback(lambda _: listening.close())
         return task
 
@@ -112,7 +112,7 @@ class Listener:
             except OSError:
                 await asyncio.sleep(ACCEPT_PAUSE)
             else:
-                # One per pass of the event loop: asyncio itself would accept for as long as connections arrive.
+                # One per pass of the event loop. asyncio's own servers accept as long as connections arrive.
                 await asyncio.sleep(self._receive(connection))
 
     def _receive(self, connection: socket.socket) -> float:
@@ -188,7 +188,7 @@ class Listener:
         if link.peer_key in roster:
             same = [each for each in self._links if each.peer_key == link.peer_key]
             if len(same) >= limits.links_per_member:
-                # Not the link that serves the match: a player who looks for somebody else here makes connections, too.
+                # Keep the link that serves the match. A player also connects here to look for other nodes.
                 self._displace(min(same, key=_use), "the same player has come back over another connection")
             return True
         strangers = [each for each in self._links if each.peer_key not in roster]
@@ -200,8 +200,8 @@ class Listener:
     def _displace_one_of(self, links: Sequence[Link]) -> bool:
         """End one of ``links`` whose peer is not engaged here, and return whether there was one.
 
-        A peer with business here shows it at once, and one without must not occupy the place until a deadline. The
-        link comes from the place with the most such links; among these it has the lowest use, and then is the oldest.
+        An honest peer says at once what it wants; other peers must not hold a place until a deadline. The place of
+        origin with the most such links loses its link with the lowest use; among equals, the oldest.
         """
         places = {each: origin(each.remote[0]) for each in links if _use(each) is not LinkUse.ENGAGED}
         if not places:
@@ -212,7 +212,7 @@ class Listener:
         return True
 
     def _displace(self, link: Link, reason: str) -> None:
-        self._links.remove(link)  # at once: the link ends later, and another may come before
+        self._links.remove(link)  # now, as the link ends later, and another may arrive before that
         link.cut(reason)
 
     def _closed(self, link: Link) -> None:

@@ -1,7 +1,7 @@
-"""Discovery: tables on the LAN are found by multicast DNS (RFC 6762, RFC 6763), as hints that anybody there can forge.
+"""Discovery: finds tables on the LAN by multicast DNS (RFC 6762, RFC 6763). Anybody there can forge what it finds.
 
-A hint only names an address to dial; the link proves the identity of the peer that answers. A killed node stays
-advertised until its records expire, so an advertisement is no sign of life.
+So an advertisement is only a hint. It names an address to dial; the link proves the identity of the peer that answers.
+A killed node stays advertised until its records expire, so an advertisement is no sign of life.
 
 zeroconf's parser reads and writes the packets. Its cache, browser and responder are not used, because their work per
 packet grows with everything received before. :mod:`protocol.limits` bounds memory and work here, and the sockets are
@@ -68,7 +68,7 @@ JITTER: Final = (0.02, 0.12)
 FIRST_QUESTIONS: Final = 1.0
 """Seconds between the first two questions for all tables. Each further pause is three times as long."""
 LAST_QUESTIONS: Final = 900.0
-"""The longest such pause. New tables announce themselves in any case."""
+"""The longest pause between two questions for all tables. New tables announce themselves in any case."""
 AFTER_FLOOD: Final = 5.0
 """Seconds until all tables are asked for again after packets had to be dropped."""
 
@@ -237,7 +237,7 @@ class Discovery:
         return _told_to_all(self._tables)
 
     def told(self) -> tuple[Sighting, ...]:
-        """Return the current tables and recent advertisements that have changed: anybody can take over a name.
+        """Return the current tables and the recent advertisements that they replaced: anybody can take over a name.
 
         :raises DiscoveryUnavailable: if there were more than are kept.
         """
@@ -291,7 +291,7 @@ class Discovery:
             # they share the port.
             packet.add_question(DNSQuestion(SERVICE_TYPE, POINTER, _IN))
             known = [DNSPointer(SERVICE_TYPE, POINTER, _IN, ttl, name) for name, ttl in self._sightings.known(now)]
-            for record in (*self._own[:1], *known):  # with its own pointer, a node does not answer itself
+            for record in (*self._own[:1], *known):  # its own pointer keeps this node from answering itself
                 packet.add_answer_at_time(record, 0)
             self._ask_at = now + self._pause
             self._pause = min(3 * self._pause, LAST_QUESTIONS)
@@ -300,7 +300,7 @@ class Discovery:
         if packet.questions:
             try:
                 self._send(packet)
-            except Error as error:  # a peer's name that should have been ignored
+            except Error as error:  # a name from a peer that cannot be written; it should have been ignored earlier
                 log.warning("not asked by multicast: %s", error)
         return self._ask_at
 
@@ -336,7 +336,7 @@ class Discovery:
         )
 
     def _told(self, records: list[DNSRecord], now: float) -> None:
-        # Answer records that contradict this node's own, so that everybody sees both.
+        # Answer records that contradict this node's own, so that all nodes receive both.
         if self._own and any(self._contradicts(each) for each in records):
             self._answer_soon()
         self._sightings.hear(records, now)
@@ -413,7 +413,7 @@ class Datagram(NamedTuple):
 
 
 def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-    """Start a task that runs until it is cancelled. Nobody awaits it, so an error that ends it is logged."""
+    """Start a task that runs until it is cancelled. An error that ends it is logged, because no caller awaits it."""
 
     def ended(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -562,7 +562,7 @@ class Multicast:
             self._close_sockets()
             raise OSError(reason)
         self.left_out = tuple(each.name for each in meant if each not in joined and not each.is_loopback)
-        """Names of interfaces that do not support multicast, so that nobody finds tables through them."""
+        """Names of interfaces that do not support multicast, so that no table is found through them."""
         log.debug("multicast by %s", ", ".join(each.name for each in meant if each in joined))
         self._pace = Bucket(DATAGRAM_RATE, DATAGRAM_BURST, asyncio.get_running_loop().time())
         self._listening = [kept_up(self._listen(group.ears)) for group in self._groups]

@@ -41,8 +41,8 @@ REPLACED: Final = Refuse(RefuseCode.REFUSED, "another program with your key has 
 
 
 def is_answer(asked: Aim, aim: Aim) -> bool:
-    """Return whether the aim in a WELCOME answers the aim in the HELLO. Otherwise a peer could choose what it is to the
-    node that dialled it."""
+    """Return whether the aim in a WELCOME answers the aim in the HELLO. Without this check, a peer could choose its own
+    role at the node that dialled it."""
     if isinstance(asked, MatchAim):
         return aim == asked
     return isinstance(aim, TableAim) or (isinstance(aim, MatchAim) and isinstance(asked, WatchAim))
@@ -137,7 +137,7 @@ class Mesh:
         self._wanted: dict[bytes, asyncio.Task[None]] = {}
         self._wishes: dict[bytes, _Wish] = {}
         self._showing: asyncio.TimerHandle | None = None
-        """Sends what is queued for spectators."""
+        """The timer that sends the queues of spectators."""
 
     # The node's side
 
@@ -182,14 +182,16 @@ class Mesh:
         return tuple(sorted(self._peers))
 
     def others_at(self, identity: bytes) -> frozenset[Address]:
-        """Return the addresses at which all linked peers but this one listen: it cannot be reached there."""
+        """Return the addresses at which the other linked peers listen, so that this peer cannot be reached there."""
         others = [peer for each, peer in self._peers.items() if each != identity]
-        local = {peer.at[1] for peer in others if peer.link.is_on_own_machine}  # by loopback, which nobody advertises
+        local = {
+            peer.at[1] for peer in others if peer.link.is_on_own_machine
+        }  # linked by loopback, which is never advertised
         here = ((host, port) for host, _ in self.addresses for port in local)
         return frozenset((*(peer.at for peer in others), *here))
 
     def send(self, identity: bytes, frame: bytes) -> None:
-        """Queue an encoded frame until :meth:`flush`. Without a link it is dropped, and catch-up makes up for it."""
+        """Queue an encoded frame until :meth:`flush`, or drop it if there is no link. Catch-up replaces lost frames."""
         if (peer := self._peers.get(identity)) is not None:
             peer.link.queue(frame)
 
@@ -201,8 +203,8 @@ class Mesh:
     def flush(self) -> None:
         """Send everything that was queued in this pass of the event loop; to spectators a moment later.
 
-        A player sends and gets a share of a match's messages, but each spectator is sent all of them, often several
-        within milliseconds. What waits for the same moment takes one TLS record and one call of the system.
+        A spectator is sent all messages of a match, often several within milliseconds. Frames that are flushed together
+        need only one TLS record and one system call.
         """
         has_spectators = False
         for peer in self._peers.values():
@@ -214,7 +216,7 @@ class Mesh:
             self._showing = asyncio.get_running_loop().call_later(limits.SPECTATOR_DELAY, self._show)
 
     def _show(self) -> None:
-        """Send what is queued for spectators."""
+        """Send the queues of spectators."""
         self._showing = None
         for peer in self._peers.values():
             if isinstance(peer.aim, WatchAim):
@@ -249,7 +251,7 @@ class Mesh:
         finally:
             del self._dialled[link]
             if not dialled.answer.cancel() and not dialled.answer.cancelled():
-                dialled.answer.exception()  # mark it as retrieved: the caller gets it already, or a better reason
+                dialled.answer.exception()  # mark it as retrieved: the caller gets this error or a more exact one
         return link.peer_key
 
     def keep(
@@ -354,7 +356,7 @@ class Mesh:
             if isinstance(frame, (Hello, Welcome)):
                 link.drop(f"{BREACH}: it greeted twice")
             elif isinstance(frame, Refuse) and self._is_dialling(link):
-                pass  # a new link to this peer is being established, and the peer is displacing this one
+                pass  # this node is dialling the peer again, so the peer is replacing this link
             elif not isinstance(frame, Unknown):
                 self._owner.peer_frame(link.peer_key, frame)
         elif link.outbound:
@@ -415,7 +417,7 @@ class Mesh:
         if old is None or asyncio.get_running_loop().time() - old.since >= limits.REPLACEMENT:
             return True
         if old.link.outbound != link.outbound:
-            # Both sides dialled at once. Both keep the link dialled by the lower identity, or they would close both.
+            # Both sides dialled at once. Both keep the link dialled by the lower identity, so that one link remains.
             own_is_lower = self._credentials.public_key < link.peer_key
             return link.outbound == own_is_lower
         return not old.is_replacement

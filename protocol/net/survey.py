@@ -114,7 +114,7 @@ async def listen_around(seconds: float, interface: str | None = None) -> Heard:
                 multicast.send(survey.question())
             await asyncio.sleep(min(QUESTIONS, left))
             if survey.hears_us:
-                multicast.send(survey.question())  # so the other survey learns that it was heard, too
+                multicast.send(survey.question())  # tells the other survey that it was heard, too
                 break
     finally:
         await multicast.close()

@@ -82,7 +82,7 @@ class Role(Enum):
     HOST = auto()
     """It hosts the table where this node sits or asks for a seat."""
     SOURCE = auto()
-    """It shows this node what this node watches."""
+    """It shows this node the table or match that this node watches."""
 
 
 SENDERS: Final[Mapping[type[Frame], tuple[Role, ...]]] = {
@@ -192,7 +192,7 @@ class Activities:
         self.runtime.in_background(self._advertise_match())
 
     def leave_behind(self) -> None:
-        """Make room for another table: whatever is over becomes the past.
+        """Leave the present table or match, so that its owner can turn to another table.
 
         :raises NodeError: if a match is not over, or the owner's table is already open.
         """
@@ -211,7 +211,7 @@ class Activities:
                 self.former.close()
             self.former = playing
             playing.is_retired = True
-        self.joining.leave()  # leave while it is known whether the match has begun
+        self.joining.leave()  # before turn_away, which forgets whether the match has begun
         if self.hosting is not None:
             self.hosting.withdraw()
             self.hosting.close()
@@ -353,7 +353,7 @@ class Activities:
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
         try:
-            self.audience.dismiss(identity)  # until the newest link says that it is one
+            self.audience.dismiss(identity)  # only the newest link makes the peer a spectator
             asked = self.mesh.asked(identity)
             if self.watching is not None:
                 if isinstance(asked, WatchAim) and isinstance(aim, TableAim | MatchAim):

@@ -6,7 +6,7 @@ outside the roster bound the number of spectators (:mod:`protocol.limits`).
 A :class:`Floor` is a table or match where people chat. At a table, guests are linked only with the host, who passes
 their signed words on. In a match, players send words to each other. Spectators get words from the players they are
 linked with. They may speak only where the customs of the table permit it; the node that receives a spectator's word
-passes it on to everybody else.
+passes it on to all others.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Talking:
         now = self._runtime.loop.time()
         if not self._pace.admits(now):
             raise NodeError(ErrorCode.FAILED, "too many words at once: the others would not hear them", "wait a second")
-        # Based on the clock, so that a restarted program continues above its last number, which is not stored.
+        # Based on the clock, because the last number is not stored, and a restarted program must use a higher one.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
         for floor in heard_at:
             word = sign_word(floor.context, self._runtime.identity, self._number, spoken)

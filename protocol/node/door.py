@@ -5,10 +5,10 @@ the number of questions from each place is limited: identities are free, but a p
 
 A short code admits peers that prove that they know it. Three wrong proofs close a code. Nothing that depends on the
 code is sent before a proof was judged, and a wrong proof is counted before it is answered, so a guest who breaks off
-has learned nothing. As an exchange takes computing time, the rate of exchanges is limited. Nobody is refused because of
-this; peers that come too fast wait for their turn. Those whose place (:func:`~protocol.net.addresses.origin`) has the
-fewest failed exchanges come first. So a peer that begins exchanges and breaks them off waits behind guests who have the
-code.
+has learned nothing. As an exchange takes computing time, the rate of exchanges is limited. Peers
+that come too fast are not refused, but wait for their turn. Peers whose place (:func:`~protocol.net.addresses.origin`)
+has the fewest failed exchanges come first. So a peer that begins exchanges and breaks them off waits behind guests who
+have the code.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _Caller(NamedTuple):
 class CodeDesk:
     """Checks peers that claim to know the short code of a table.
 
-    :param code: the code; None if nobody could find the table by one.
+    :param code: the code; None if the table cannot be found by one.
     """
 
     def __init__(self, runtime: Runtime, table: HostedTable, code: ShortCode | None) -> None:

@@ -50,8 +50,8 @@ _LATER: Final[dict[str, HostIs]] = {
     RefuseCode.FULL: "full",
     RefuseCode.PLAYING: "playing",
 }
-"""The refusals after which this node asks again, each with the state of the host that it reveals. If there are several
-possible hosts, the first code in this order that one of them gave counts."""
+"""The refusals after which this node asks again, each with the state of the host that it reveals. If several possible
+hosts have refused, only the first of their codes in this order counts."""
 
 
 class Guest:
@@ -75,7 +75,7 @@ class Guest:
         self._ledgers: TableLedgers | None = None
         """The purses at a table with stakes."""
         self._proposed: Propose | None = None
-        """The host's last word if it proposes a match, as long as the purses in it are not in order."""
+        """The host's latest PROPOSE, while the purses in it are not in order."""
         self._admission: asyncio.Future[None] | None = None
         """Done when the host has answered; exists only while :meth:`try_to_enter` waits."""
         self._is_pending = False
@@ -181,7 +181,7 @@ class Guest:
                 seat.hear(self._runtime.loop.time())
                 if isinstance(frame, Propose):
                     self._consider(seat, frame)
-                    # If the last match was withdrawn just now, its purse is free only at the end of this pass.
+                    # If the host has just withdrawn a match, the purse becomes free only at the end of this pass.
                     self._runtime.outbox.afterwards(self._look_again)
                 else:
                     self._see(seat, frame)

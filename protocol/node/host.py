@@ -1,4 +1,4 @@
-"""The table that this node hosts: guests come and go, and a match is proposed."""
+"""The table that this node hosts: its guests, and the matches that it proposes to them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Host:
         self._audience.tell()
 
     def propose(self) -> None:
-        """Propose a match to everybody at the table, and seat no newcomers from now on.
+        """Propose a match to all guests, and seat no newcomers from now on.
 
         If guests' purses have to be put in order first, notify the owner.
 
@@ -134,7 +134,7 @@ class Host:
         is_wanted = self.table.is_full or (self._attendance.is_closed and len(self.table.records) > 1)
         if not is_wanted or self._proposal is not None or self.ledgers.flawed():
             return
-        if self._former:  # the same genesis would be the match that was withdrawn
+        if self._former:  # with the same genesis it would be the match that was withdrawn
             self._sign_again()
         settings = self.table.settings
         occasion = Occasion.now(settings.name, settings.customs, settings.asks)
@@ -366,7 +366,7 @@ class Host:
             return
         self._pace.take()
         self.withdraw()
-        if self.table.frame() != before:  # otherwise only their join record changed, which concerns nobody else
+        if self.table.frame() != before:  # otherwise only the join record is new, and the others need not know
             self._changed(joined=identity)
             self.ledgers.show_to(identity)
         self._runtime.post(identity, Seat(1))
@@ -431,8 +431,8 @@ class Host:
         return self._proposal is not None and identity in self.seated and not self._attendance.note_return(identity)
 
     def _renew(self, sender: bytes) -> None:
-        """Show the owner's present purse, because a guest has handed back records that it lacked. A guest that does so
-        in parts would have a proposal withdrawn for each."""
+        """Show the owner's present purse, because a guest has handed back records that it lacked. This withdraws the
+        proposal, so it counts against a guest who hands records back one by one."""
         if not self.has_begun:
             if self._count_withdrawal(sender):
                 self._dismiss([sender])

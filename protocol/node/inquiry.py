@@ -100,7 +100,7 @@ class Inquiry:
         unchanged.
 
         :param verb: the command that will use the target, for suggestions in errors.
-        :raises NodeError: if nobody has the table, several players have it, or the advertisements keep changing.
+        :raises NodeError: if no player has the table, several players have it, or the advertisements keep changing.
         """
         targets = await resolve()
         for _ in range(locator.INQUIRIES):
@@ -174,8 +174,8 @@ class Inquiry:
         finally:
             for task in waiting:
                 task.cancel()
-        # Each identity is asked only once, and a forger may have relayed that question. So an identity that shows no
-        # table may still have it.
+        # Each identity is asked only once. A forger may have relayed the question and withheld the answer, so an
+        # identity that shows no table may still have it.
         silent = seen.keys() - {answer.identity for answer in answers}
         answers += (
             _Answer(each, seen[each], Refuse(RefuseCode.REFUSED, "it shows nothing"), b"") for each in sorted(silent)
@@ -372,7 +372,7 @@ class _Search:
         return Target((address,), table, fingerprint(host), answer.token)
 
     def failure(self) -> NodeError:
-        """Return the error that says why nobody was found."""
+        """Return the error that says why no host was found."""
         number = self._code.number
         if self._has_more:
             problem = f"number {number} is advertised at more addresses than can be tried"

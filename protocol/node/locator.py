@@ -1,6 +1,6 @@
-"""Locating nodes: typed and advertised names become addresses, and this node is advertised.
+"""The locator finds the addresses of nodes by typed and advertised names, and advertises this node.
 
-Also how long a node looks for another one and dials it, and what its owner is shown if that fails.
+This module also defines how long a node searches and dials, and the errors that its owner is shown.
 
 Advertisements are only hints. If discovery fails, people type addresses; no match depends on it.
 """
@@ -60,9 +60,9 @@ NEXT_PLAYER: Final = 0.5
 _NEAR: Final = 3
 """The maximum number of similar names that an error suggests."""
 BY_LINE: Final = "ask the host for the join line, and type that instead of the name"
-"""The hint where a name does not help."""
+"""The hint when a name cannot lead to the table."""
 A_CODE: Final = "a short code is a number and two words, as in 417-tiger-olive"
-"""The hint where only a part of a code was typed."""
+"""The hint when only a part of a code was typed."""
 ID_DIGITS: Final = 4
 """The minimum number of digits of a match id that can name the match."""
 LEFT: Final = "they have left"
@@ -256,7 +256,7 @@ class Locator:
     ) -> AsyncGenerator[tuple[Sighting, ...], None]:
         """Yield the sightings of tables whose short code has this number, again after each change.
 
-        The iteration ends if somebody changes tables too often.
+        The iteration ends if advertisements change too often.
 
         :param on_missing: if given, wait for a number that is not advertised yet.
         :raises NodeError: before the first sighting, if there is none or multicast does not work on this machine.
@@ -295,8 +295,8 @@ class Locator:
         name begins with ``wanted``. A table whose match is beginning has two ids for a moment.
 
         :param hint: the hint in the error, if no similar name is known.
-        :param on_missing: if given, search indefinitely. From then on only the whole name counts, as nobody watches the
-            search.
+        :param on_missing: if given, search indefinitely. From then on only the whole name counts, as no person may be
+            watching.
         :raises NodeError: if nothing is found.
         """
         discovery = await self._working()
@@ -503,7 +503,7 @@ def running_match(match: Match, name: str, number: int = 0) -> Advertisement:
     players = len(genesis.roster)
     if is_private(genesis.table) or not is_table_name(name):
         name = _anonymous(match.history.match)
-    rules = ruleset_label(genesis.ruleset)  # players may name the rules differently
+    rules = ruleset_label(genesis.ruleset)  # each player may have another name for the rules
     identifier = match.history.match.hex()
     return Advertisement(identifier, name, rules, players, players, PLAYING, PROTOCOL_VERSION, number)
 

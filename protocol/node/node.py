@@ -108,7 +108,7 @@ class Node:
         identity: Identity | None = None,
         bounds: Limits | None = None,
     ) -> Node:
-        """Open a home and create its node. The node contacts nobody until it hosts, joins, watches or resumes.
+        """Open a home and create its node. The node contacts no peer until it hosts, joins, watches or resumes.
 
         :param port: the port to listen at; 0 for any free port.
         :param interface: the name or address of the only interface to use; None to use all.
@@ -202,9 +202,11 @@ class Node:
         return self._session.occasion.customs if self._session is not None else Customs()
 
     def table_again(self, name: str) -> TableSettings | None:
-        """Return settings for a table like that of :attr:`match`, or else of :attr:`former`, under a name.
+        """Return settings for a new table like the one of :attr:`match`, or of :attr:`former` if there is no match.
 
-        Where nobody was asked about newcomers, as at a league's table, its owner is asked about strangers.
+        If the old table admitted newcomers without asking, as a league does, the new one asks about strangers.
+
+        :param name: the name of the new table.
 
         :returns: None if there was no match here.
         """
@@ -300,7 +302,7 @@ class Node:
     def renew_code(self) -> None:
         """Give the open table another short code, reported by :class:`~protocol.events.CodeMade`.
 
-        :raises NodeError: if no table is open here, or nobody could find it by a code.
+        :raises NodeError: if no table is open here, or it cannot be found by a code.
         """
         hosting = self._active.hosting
         if hosting is None or hosting.has_begun:
@@ -318,9 +320,9 @@ class Node:
         self._runtime.tell(CodeMade(str(code)))
 
     def start_match(self) -> None:
-        """Propose a match to everybody at this node's table.
+        """Propose a match to all guests at this node's table.
 
-        :raises NodeError: if this node hosts no table, nobody else sits there, the match has begun, or this player's
+        :raises NodeError: if this node hosts no table, there are no guests, the match has begun, or this player's
             purse is busy.
         """
         if self._active.hosting is None:
@@ -450,7 +452,7 @@ class Node:
             log.info("the match cannot be watched: %s", error)
             await asyncio.sleep(locator.AGAIN)
         self._active.leave_behind()
-        self._active.way_back = way  # to the same host, though another player may have shown the match
+        self._active.way_back = way  # the same host, although another player may have shown the match
 
     async def watch(self, target: str) -> None:
         """Watch a table or match, given as ``NAME``, ``HOST:PORT``, a join line, or the first digits of a match id.
@@ -461,7 +463,7 @@ class Node:
             not watch.
         """
         targets = await self._inquiry.choose("watch", lambda: self._locator.resolve_to_watch(target))
-        if self._active.doing is not Doing.GUEST:  # the host refuses a guest who wants to watch; the seat stays theirs
+        if self._active.doing is not Doing.GUEST:  # the host refuses a guest who wants to watch, so keep the seat
             self._active.leave_behind()
         self._active.watch_network()
         self._active.watching = watching = SpectatorSession(self._runtime)
@@ -535,7 +537,9 @@ class Node:
             await self._active.listen(0)
         await self._locator.start()
         returned = self._active.proposals.resume(stored)
-        self.name = next(player.name for player in returned.match.info if player.is_me)  # the others know no other name
+        self.name = next(
+            player.name for player in returned.match.info if player.is_me
+        )  # the name that the other players know
         self._active.advertise()
         stakes = returned.match.history.genesis.ruleset.stakes
         if stakes and not returned.match.is_ended and self._runtime.purses.has_settled(stored.match):
@@ -566,12 +570,11 @@ class Node:
             self._active.proposals.session.feed(Conceded())
 
     def wait_longer(self, seconds: float) -> None:
-        """Wait longer for the players whom the match waits for: from the end of this node's patience on, or from now if
-        it is over.
+        """Give the awaited players more time, from the end of this node's patience, or from now if that has passed.
 
-        If the others are enough, they may still continue without those players.
+        If the others are a majority, they may still continue without these players.
 
-        :raises NodeError: if the match waits for nobody.
+        :raises NodeError: if the match waits for no player.
         """
         playing = self._active.proposals.session
         if playing is None or not playing.match.is_formed or not playing.match.history.missing():
@@ -610,14 +613,14 @@ class Node:
             self._runtime.stop(error)
 
     def say(self, text: str) -> None:
-        """Send a chat message to everybody at the table: before, during or after the match, as long as links last.
+        """Send a chat message to all others at the table: before, during or after the match, as long as links last.
 
         The text is composed (NFC) and its spaces are made single before it is signed. :class:`~protocol.events.Said`
-        reports it to everybody, including this player.
+        reports it to all of them, and to this player.
 
         :param text: up to 200 characters.
         :raises NodeError: if the text is too long or contains forbidden characters, if it comes too fast after others
-            (the limit is five at once, then one per second), or if nobody is there.
+            (the limit is five at once, then one per second), or if no listener is there.
         """
         if self._active.doing is Doing.WATCHING and not any(floor.is_open for floor in self._active.floors()):
             raise NodeError(ErrorCode.REFUSED, "spectators cannot speak", "sit down for the next match")

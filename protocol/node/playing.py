@@ -105,7 +105,7 @@ class PlayerSession(Session):
         """The identities of players who had no link when the match was claimed, and have not dialled since."""
         self.is_retired = is_given_up
         self._is_shown = match.is_formed and not is_given_up
-        """Whether spectators are sent what this node learns. They could do nothing with it before PROPOSE."""
+        """Whether spectators are sent new messages. Before PROPOSE, they could not use them."""
         self._awaited: tuple[PlayerInfo, ...] | None = None
         """The players reported missing; None while none are reported."""
         self._refused_by: set[bytes] = set()
@@ -162,7 +162,7 @@ class PlayerSession(Session):
         """Record that a player is linked, and at which address."""
         if identity in self.authors:
             self._runtime.store.remember_address(identity, *at)
-            self._linked.discard(identity)  # a new link, perhaps in place of another
+            self._linked.discard(identity)  # a new link, which may replace an older one
             self.linked(identity)
             self._tell_awaited()
 
@@ -205,7 +205,7 @@ class PlayerSession(Session):
             self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
 
     def refused(self, identity: bytes, reason: str) -> None:
-        """Show the owner why a player has closed the link. Once each, as this node dials again."""
+        """Show the owner why a player has closed the link; only once for each player, as this node dials again."""
         if identity in self.authors and identity not in self._refused_by:
             self._refused_by.add(identity)
             self.tell(Notice(f"{self.match.info[self.authors[identity]].name} has ended the connection: {reason}"))
@@ -444,7 +444,7 @@ class Proposals:
 
         :raises NodeError: if the stored match is damaged.
         """
-        self.serve_given_up(but=stored.match)  # first, as the newest proposal takes the place of any without COMMIT
+        self.serve_given_up(but=stored.match)  # first, as a new proposal replaces all without COMMIT
         self.session = returned = self._stored(stored)
         self._audience.turn_to(returned.match.history.genesis.table)
         returned.keep_links(resumed=True)
@@ -490,7 +490,8 @@ class Proposals:
         return lambda bet, tickets: self._runtime.purses.open_stake(match, genesis, (bet, tickets))
 
     def _add(self, playing: PlayerSession) -> None:
-        """Add a proposal, in place of any without this node's COMMIT. Only the newest of those given up are kept."""
+        """Add a proposal, and drop all without this node's COMMIT. Of proposals that were given up, keep only the
+        newest."""
         for each in self.sessions:
             if not each.match.has_committed:
                 self._drop(each)
@@ -511,7 +512,7 @@ class Proposals:
         self.stop_dialling(playing)
 
     def stop_dialling(self, playing: PlayerSession) -> None:
-        """Stop dialling the players of a match, except those of other proposals."""
+        """Stop dialling the players of a match, except players of other proposals."""
         wanted = {identity for each in self.sessions if each is not playing for identity in each.dialled}
         for identity in playing.dialled - wanted:
             self._runtime.mesh.stop_dialling(identity)
@@ -534,7 +535,7 @@ class Proposals:
             self._tell_gave_up()
 
     def became_formed(self, playing: PlayerSession) -> None:
-        """Let a match's players learn that it is formed, for a limited time even if this node has given it up."""
+        """Dial the players of a match, so that all learn that it is formed; for a limited time if it was given up."""
         playing.keep_links()
         if playing.is_given_up:
             self._runtime.loop.call_later(limits.BOUND, self.stop_dialling, playing)

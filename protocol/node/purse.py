@@ -32,7 +32,7 @@ from protocol.wire.purses import MATCH_BYTES, SOUL_NAMES, MalformedPurseError, P
 log = logging.getLogger(__name__)
 
 HANDED: Final = 8
-"""The number of purses of one owner, as handed back by others at a table, that are remembered."""
+"""How many handed-back purses are remembered for each owner."""
 FOLDED: Final = "it no longer shows the records that are known here, so the two cannot be compared"
 """The refusal of a purse that a person may have reason to accept anyway."""
 
@@ -60,7 +60,7 @@ class _Written:
     are_staked: bool = False
     """Whether all stakes that count have been opened."""
     is_ended: bool = False
-    """Whether nothing more can follow from the match."""
+    """Whether the end is stored with the evidence for it."""
 
 
 class PurseKeeper:
@@ -81,7 +81,7 @@ class PurseKeeper:
         self.shown: dict[bytes, Shown] = {}
         """The purses that others have shown at the present table, by owner."""
         self.handed: dict[bytes, list[Shown]] = {}
-        """The purses that others have handed back there, by owner."""
+        """The purses that others have handed back at the present table, by owner."""
 
     # The owner's purse
 
@@ -101,8 +101,8 @@ class PurseKeeper:
         self._own = own
 
     def find_hindrance(self) -> str:
-        """Return why the purse cannot be brought to another match; empty if it is idle. Before that, settle what can be
-        settled.
+        """Settle earlier matches if possible. Return why the purse still cannot be brought to another match; empty if
+        it is idle.
 
         :raises StoreError: as :attr:`own`, or if the store cannot be written.
         """
@@ -190,7 +190,7 @@ class PurseKeeper:
         if end.stakes.get(author, own.stake) != own.stake or known not in (b"", _outcome(record)):
             return
         if evidence is not None or record.is_loss:
-            with suppress(MalformedPurseError):  # evidence by liars
+            with suppress(MalformedPurseError):  # a liar's evidence
                 self._write(record, evidence)
 
     def take_own(self, shown: Shown) -> bool:
@@ -224,8 +224,8 @@ class PurseKeeper:
     def may_sign(self, match: bytes, genesis: Genesis) -> bool:
         """Return whether this node may sign LOCK and COMMIT of a proposed match.
 
-        It may if the owner's purse is idle, or busy with this match, and in the state that the match names, and all
-        other purses are in order.
+        It may if the owner's purse is in the state that the match names and busy with no other match, and all other
+        purses are in order.
 
         :raises StoreError: if the store cannot be read, or stored purses are damaged.
         """
@@ -306,7 +306,7 @@ class PurseKeeper:
         return evidence is not None
 
     def give_up(self, match: bytes, *, may_form: bool) -> None:
-        """Free the owner's purse of a match that bound this node.
+        """Stop following a match that bound this node, and free the owner's purse from it.
 
         :param may_form: whether the match may be formed without this node. If not, the purses shown for it are deleted.
         :raises StoreError: as :attr:`own`, or if the store cannot be written.
@@ -380,8 +380,8 @@ class PurseKeeper:
         return "it has the end of a match that is not over" if self._has_not_ended(there.match) else ""
 
     def _has_not_ended(self, match: bytes) -> bool:
-        """Return whether nobody can have evidence of a match's end. That is so in a match of two if this player has
-        signed no end and has not resigned."""
+        """Return whether no evidence of a match's end can exist: in a match of two, this player has neither signed an
+        end nor resigned."""
         stored = self._store.match(match)
         if stored is None or stored.void:
             return False

@@ -74,9 +74,9 @@ class Runtime:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def where(self, identity: bytes, match: bytes, known: Iterable[Address]) -> list[Address]:
-        """Return the addresses where a player may be reached, except this node's own. First come those where this node
-        reached them before, newest first; then the ``known`` ones; then those of nodes that advertise the match, unless
-        somebody else who is linked listens there."""
+        """Return the addresses at which to dial a player, except this node's own: first addresses that worked before,
+        newest first, then the ``known`` ones, then addresses advertised for the match, unless another linked peer
+        listens there."""
         advertised = self.locator.addresses_of(match, self.mesh.others_at(identity))
         candidates = dict.fromkeys((*self.store.addresses(identity), *known, *advertised))
         own = set(self.mesh.addresses)
@@ -86,7 +86,7 @@ class Runtime:
         """Return the name of house rules: the owner's own, or the last one given by a host; empty if none is known."""
         try:
             return "" if ruleset.name else self.store.rules_names().get(ruleset_hash(ruleset), "")
-        except StoreError as error:  # no reason not to play
+        except StoreError as error:  # the match can be played without it
             log.warning("cannot tell what rules are called: %s", error)
             return ""
 
@@ -95,7 +95,7 @@ class Runtime:
         if name and name != self.rules_name(ruleset):
             try:
                 self.store.learn_rules_name(ruleset_hash(ruleset), name)
-            except StoreError as error:  # no reason not to play
+            except StoreError as error:  # the match can be played without it
                 log.warning("cannot remember that rules are called %r: %s", name, error)
 
     # Effects of a pass of the loop
@@ -164,7 +164,7 @@ class Runtime:
                 self._recognise(event.players, bytes.fromhex(event.match_id))
 
     def _recognise(self, players: tuple[PlayerInfo, ...], match: bytes = b"") -> None:
-        """Report how well this home knows these players, and whatever is suspicious about their names and keys."""
+        """Report how well this home knows these players, and warn of suspicious names and keys."""
         for player in players:
             if player.is_me or player in self._recognised:
                 continue
@@ -177,7 +177,7 @@ class Runtime:
             try:
                 self.recognise(player, match)
                 mismatch = self.store.people.mismatch(player.fingerprint, player.name, match)
-            except StoreError as error:  # no reason not to play
+            except StoreError as error:  # the match can be played without it
                 log.warning("cannot tell who %s is: %s", player.fingerprint, error)
                 return
             if any(mismatch):
@@ -203,8 +203,8 @@ class Runtime:
             return False
 
     def known_as(self, identity: bytes) -> str:
-        """Return the name under which this home knows a key, or under which it recently sat at a table; empty if there
-        is none."""
+        """Return the name that this home has stored for a key, or else the player's name at a recent table; empty if
+        there is none."""
         key = fingerprint(identity)
         try:
             return self.store.people.person(key).name or self._names.get(key, "")

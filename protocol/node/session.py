@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class Occasion(NamedTuple):
-    """Facts about a match that nobody signs."""
+    """Facts about a match that are not signed."""
 
     begun: int
     """When it began, in seconds since 1970 by this machine's clock; only for people to read."""
@@ -145,7 +145,9 @@ class Session(ABC):
         if signed.message.match == history.match:
             sender, now = self.authors[identity], self._runtime.loop.time()
             author = signed.message.author
-            is_passed_on = author != sender and author < history.roster_size  # others are unlimited in number
+            is_passed_on = (
+                author != sender and author < history.roster_size
+            )  # a forger can invent any number of other authors
             if is_passed_on and self._passed_on.bucket((sender, author), now).admits(now):
                 self._runtime.mesh.excuse(identity)
             self.feed(Received(sender, signed))

@@ -1,5 +1,5 @@
-"""The purses at one table with stakes. Each is shown to all and judged by all, and handed back to an owner who lacks
-some of its records.
+"""The purses at one table with stakes. All players show and judge them. A player who knows more records of a purse
+than its owner hands these back.
 
 A host judges a purse only by what its owner has signed in it, never by anything else that a guest says about it.
 """
@@ -21,7 +21,7 @@ from protocol.wire.purses import MalformedPurseError
 
 PATIENCE: Final = 5.0
 """Seconds for an owner to take over what was handed back and sit down again. Guests wait twice as long for others, so
-that the host is the first to give up on such an owner."""
+that the host is the first to give up on the owner."""
 
 
 class Acts(NamedTuple):
@@ -33,10 +33,11 @@ class Acts(NamedTuple):
     """For a host: refuse a peer, seated or not. For a guest: leave the table. The arguments are the identity, the
     nickname (empty if none was shown) and the reason."""
     again: Callable[[bytes], None]
-    """Make a new join record, because the owner's purse has changed, and say who handed it back: the owner if nobody
-    did. A guest then sends LEDGER and JOIN."""
+    """Make a new join record, because the owner's purse has changed; a guest then sends LEDGER and JOIN. The argument
+    identifies the peer that handed the purse back, or the owner if no peer did."""
     changed: Callable[[], None]
-    """React to changed purses. A host withdraws its proposal until they are in order; a guest reconsiders the last."""
+    """React to changed purses. A host withdraws its proposal until they are in order; a guest reconsiders the host's
+    latest proposal."""
 
 
 class TableLedgers:
@@ -45,7 +46,7 @@ class TableLedgers:
     For the host, the purse of a guest is the one shown for the guest's current join record. A purse shown for another
     join record waits for the JOIN with that record.
 
-    :param records: returns the join records of everybody at the table; a guest has none.
+    :param records: returns the join records of all players at the table; a guest has none.
     :param host: the identity of the host; empty at the owner's own table.
     :param has_stakes: whether the rules require purses. If not, JOINs are passed on and nothing else is done.
     """
@@ -102,7 +103,7 @@ class TableLedgers:
         self._handed = {pair for pair in self._handed if pair[1] != identity}
 
     def follow(self, players: Collection[bytes]) -> None:
-        """For a guest: forget everybody who is not at the table according to its host."""
+        """For a guest: forget all players who are not at the table according to its host."""
         self._players = players
         for identity in {*self._purses.shown, *self._patience} - {self._runtime.identity.public, self._host, *players}:
             self.release(identity)
@@ -154,14 +155,14 @@ class TableLedgers:
     # Frames received
 
     def take(self, sender: bytes, frame: ShowLedger | JoinTable) -> None:
-        """Check a purse that a peer shows, or continue with a JOIN if its purse is in order; each peer in its turn."""
+        """Check a purse that a peer shows, or continue with a JOIN if its purse is in order. Peers take turns."""
         if not self.has_stakes:
             if isinstance(frame, JoinTable):
                 self._acts.join(sender, frame)
             return
         self._queues.setdefault(sender, deque(maxlen=limits.LEDGERS_WAITING)).append(frame)
         if self._next is not None:
-            self._next.cancel()  # do not make other peers wait for one that comes too fast
+            self._next.cancel()  # a peer that comes too fast must not delay the others
         self._take_turns()
 
     def _take_turns(self) -> None:
@@ -199,7 +200,7 @@ class TableLedgers:
             self._lose(sender, f"what was shown of a purse cannot be accepted: {error}")
             return
         if not self._host and shown.owner != sender and sender not in self._purses.shown:
-            return  # only a seated guest has been shown what it could hand back
+            return  # only seated guests are shown purses, so only they can hand one back
         if shown.owner == self._runtime.identity.public:
             if self._purses.take_own(shown):
                 self._acts.again(sender)
@@ -230,8 +231,8 @@ class TableLedgers:
             self._acts.join(sender, frame)
 
     def _accepts(self, shown: Shown) -> bool:
-        """Return whether a purse is in order. If not, hand back what it lacks, as a guest through the host. The owner
-        is refused after some time; but if a host has nothing to hand back, at once."""
+        """Return whether a purse is in order. If records are missing, send them to the owner (a guest does so through
+        the host) and wait for a better purse. If anything else is wrong, a host refuses the owner at once."""
         owner, verdict = shown.owner, self._purses.judge(shown)
         if verdict.refusal and not self._host:
             self._lose(owner, verdict.refusal)

@@ -112,7 +112,7 @@ class FollowedMatch(Session):
         self._reached: dict[bytes, Address] = {}
         self._up: set[bytes] = set()
         self._doubtful: set[bytes] = set()
-        """The linked players to be dialled anew, as this machine slept or its addresses changed."""
+        """The linked players to dial again, because this machine slept or its addresses changed."""
         self._losses: dict[bytes, asyncio.Event] = {}
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue()
         self._holding: list[asyncio.Task[None]] = []
@@ -124,7 +124,9 @@ class FollowedMatch(Session):
 
     def start(self, source: bytes, at: Address) -> None:
         """Catch up from the linked player, and link with others."""
-        self._runtime.mesh.set_roster(self.authors)  # followed players are no strangers: each relays the whole match
+        self._runtime.mesh.set_roster(
+            self.authors
+        )  # a player who relays the whole match must not be limited like a stranger
         others = [identity for identity in self.authors if identity != source]
         self._waiting.put_nowait(source)
         for identity in secrets.SystemRandom().sample(others, len(others)):  # spread spectators over the players
@@ -174,7 +176,7 @@ class FollowedMatch(Session):
             self._waiting.put_nowait(identity)
 
     def dial_anew(self) -> None:
-        """Dial anew over all present links. If that fails, a link stays: it may still hold the end of the match."""
+        """Dial all linked players again. If that fails, the old link stays: it may still bring the end of the match."""
         self._doubtful = set(self._up)
         for identity in self._up & {*self._losses}:
             self._losses[identity].set()
@@ -266,7 +268,7 @@ class FollowedMatch(Session):
 
     def _show(self, event: NodeEvent) -> None:
         if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():
-            return  # guessed from our links, which say nothing about other players
+            return  # guessed from this node's links, but it is not linked with all players
         if self._is_current:
             self.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):
@@ -428,7 +430,7 @@ class SpectatorSession:
             self._close_for(error)
 
     def way_back(self) -> WayBack | None:
-        """Return how to sit down at the table that is watched, or that of its match; None before anything is shown."""
+        """Return the way back to the watched table, or to the table of the watched match; None before it is shown."""
         if self.followed is None:
             if self._lobby is None or self._lobby.shown is None or self._target is None:
                 return None
