@@ -99,7 +99,7 @@ class Dialer:
             found = await self._resolved(address)
         except TimeoutError as error:
             _check_own_network(where, address[0])
-            raise DialError(f"nobody knows the name {address[0]} in time") from error
+            raise DialError(f"the name {address[0]} could not be looked up in time") from error
         except (socket.gaierror, ValueError, OverflowError) as error:
             _check_own_network(where, address[0])
             raise DialError(f"no machine is known by the name {address[0]}") from error

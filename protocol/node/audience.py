@@ -71,16 +71,11 @@ class Audience:
     def __len__(self) -> int:
         return len(self._spectators)
 
-    @property
-    def identities(self) -> tuple[bytes, ...]:
-        """The identity keys of all spectators."""
-        return tuple(self._spectators)
-
     def turn_to(self, table: bytes) -> None:
         """Admit spectators of the table with this id, and of its matches, from now on. The links of all others end, as
         these need not have shown the token of this table."""
         if table != self._table:
-            for identity in self.identities:
+            for identity in tuple(self._spectators):
                 self.dismiss(identity)
                 self._runtime.mesh.disconnect(identity)
         self._table = table

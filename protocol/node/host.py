@@ -219,9 +219,10 @@ class Host:
             record.join.identity: self._runtime.player(record.join.nickname, record.join.identity)
             for record in self.table.records[1:]
         }
-        listeners = (
-            () if self.has_begun else (*filter(self._runtime.mesh.is_linked, guests), *self._audience.identities)
-        )
+        listeners: tuple[bytes, ...] = ()
+        if not self.has_begun:
+            watching = self._audience.watching(self.table.id)
+            listeners = (*filter(self._runtime.mesh.is_linked, guests), *watching)
         is_open = bool(self.table.settings.customs.talk)
         return Floor(self.table.id, guests, reach=listeners, onward=listeners, is_open=is_open)
 
