@@ -159,7 +159,7 @@ class Sighting:
 
     @property
     def key(self) -> tuple[str, str, tuple[Address, ...]]:
-        """Its id, name and addresses. They change when a table starts a match, its machine moves, or by forgery."""
+        """The id, name and addresses. They change with a new match, a move, or a forged record."""
         return self.advertisement.id, self.advertisement.name, self.addresses
 
 
@@ -398,7 +398,7 @@ class Sightings:
 
 
 def _key(name: str) -> str:
-    """Return the same key for all spellings of a DNS name, which ignore the case of ASCII letters (RFC 6762, §16).
+    """Return one key for all spellings of a DNS name. The case of ASCII letters is ignored (RFC 6762, §16).
 
     Other letters stay unchanged, because their lowercase forms can take more bytes.
     """
@@ -412,13 +412,13 @@ def _is_instance(key: str) -> bool:
 
 
 def _can_be_spelled(name: str) -> bool:
-    """Return whether a name read from a packet can be written to one. Bytes that were not UTF-8 may have grown."""
+    """Return whether a name read from a packet can be written to one. Decoding lengthens invalid UTF-8."""
     labels = name.removesuffix(".").split(".")
     return all(1 <= len(label.encode()) <= _LABEL for label in labels) and len(name.encode()) <= _NAME
 
 
 def _hosts(zones: Mapping[bytes, int | None]) -> tuple[str, ...]:
-    """Format as many addresses as are dialled for one peer."""
+    """Format addresses for dialling, as many as may be dialled for one peer."""
     spelled = (_host(packed, zone) for packed, zone in zones.items())
     return tuple(islice((each for each in spelled if each is not None), ADDRESSES_PER_PEER))
 

@@ -103,7 +103,7 @@ class Allowance:
         self._key, self._place, self._long = key, place, long
         self._first = FIRST_FRAMES
         self.loose_records = 0
-        """The number of TLS records that have arrived, less those that the frames counted so far needed."""
+        """The number of TLS records received, apart from those that the frames counted so far needed."""
 
     def _buckets(self, now: float) -> tuple[Bucket, Bucket]:
         known_by = self._key if self._key in self._allowances.roster else self._place
@@ -286,7 +286,7 @@ class Link:
             self._gone()
 
     def _gone(self) -> None:
-        """Notify the handler of the end, unless that has been done, and give up the link's place."""
+        """Notify the handler of the end, unless that has been done, and free the link's place at the listener."""
         if self.is_up:
             self._is_over = True
             self._stop_watching()

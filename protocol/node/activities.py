@@ -293,7 +293,7 @@ class Activities:
             self.runtime.tell(Notice(f"{place} is in a network again."))
 
     def _tell_where_the_table_is(self) -> None:
-        """Notify the owner of a new join line. Without a network, no join line would help anybody."""
+        """Notify the owner of a new join line, unless no other machine could use it."""
         if self.hosting is None or self.doing is not Doing.HOSTING:
             return
         before = self._told_line

@@ -72,8 +72,8 @@ class Audience:
         return len(self._spectators)
 
     def turn_to(self, table: bytes) -> None:
-        """Admit spectators of the table with this id, and of its matches, from now on. The links of all others end, as
-        these need not have shown the token of this table."""
+        """Admit spectators of the table with this id, and of its matches, from now on. The links of other
+        spectators end, because they may not have shown the token of this table."""
         if table != self._table:
             for identity in tuple(self._spectators):
                 self.dismiss(identity)
@@ -109,7 +109,7 @@ class Audience:
             self._telling.cancel()
 
     def _tell_later(self) -> None:
-        """Notify the owner in a moment, if the spectators have changed by then: a link may be replaced by another."""
+        """Notify the owner after a moment, if the spectators still differ then. Often a link is only replaced."""
         if self._telling is None:
             self._telling = self._runtime.loop.call_later(limits.WATCHERS_TOLD, self._tell)
 

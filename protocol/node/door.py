@@ -204,7 +204,7 @@ class CodeDesk:
         self._places: dict[bytes, str] = {}
         """The places of peers that may begin an exchange and have not."""
         self._waiting: dict[bytes, _Caller] = {}
-        """In the order of arrival."""
+        """The peers whose element waits for its turn, in order of arrival."""
         self._exchanges: dict[bytes, _Exchange] = {}
         """The exchanges in progress, by the peer's identity."""
         self._next: asyncio.TimerHandle | None = None

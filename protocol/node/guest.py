@@ -313,7 +313,7 @@ class Guest:
             self._ledgers = None
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """Record that a link is down. Without its host a table is gone. But while a match forms, the host gets time to
+        """Record that a link is down. A table closes without its host. But while a match forms, the host gets time to
         return, and a match that binds this node may still begin."""
         if self._seat is None or identity != self._seat.host or self._proposals.has_begun:
             return

@@ -88,7 +88,7 @@ class Host:
         self._pace = Bucket(limits.JOIN_RATE, limits.JOIN_BURST, runtime.loop.time())
         self._refused = Bucket(limits.REFUSED_RATE, limits.REFUSED_BURST, runtime.loop.time())
         self._asking: dict[bytes, JoinTable] = {}
-        """Peers that wait for a seat or a new one, in order of arrival, each with its latest request."""
+        """The peers whose JOIN waits for an answer, in order of arrival, each with its latest JOIN."""
         self._next_seat: asyncio.TimerHandle | None = None
         self._asked_again: set[bytes] = set()
         """Players of the finished match who want to sit down again."""
@@ -277,7 +277,7 @@ class Host:
         self._runtime.post(identity, self.table.frame())
 
     def greet(self, identity: bytes, aim: Aim | None, host: str) -> None:
-        """Note a new link, perhaps in place of another. Over it a peer may do only what it was welcomed for.
+        """Note a new link, which may replace an older one. A peer may use it only for what it was welcomed for.
 
         A welcomed peer is shown the table. If no JOIN comes in time, the link is closed, as it takes up room. A
         returning guest is also shown the proposed match, whatever the link is for.
