@@ -454,7 +454,7 @@ class PlayerTable(LiveTable):
         node = self._node
         asked = [question.player for question in node.asked]
         if not (rest or asked or word == "remove"):  # the newcomer may have given up
-            self._say(f"Nobody asks for a seat now. Type {word} and a name.")
+            self._say(f"Nobody is asking for a seat now. Type {word} and a name.")
             return
         strangers = [question.player for question in self._strangers]
         everybody = list(dict.fromkeys([*asked, *strangers, *node.kept_out, *self.board.players]))
@@ -532,7 +532,7 @@ class PlayerTable(LiveTable):
             self._complain(error)
             names = display_names(error.players, [*error.players, *self.board.players])
             words = listing([f"seat {name}" for name in names])
-            self._say(f"Compare keys. To play with them all the same, type {words}, then again.")
+            self._say(f"Compare keys. To play with them anyway, type {words}, then again.")
         except NodeError as error:
             if error.code is ErrorCode.UNREACHABLE:
                 self._say(f"{stated(error.parts)} {_without_host()}")

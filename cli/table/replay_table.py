@@ -360,7 +360,7 @@ class ReplayTable(Table):
         return {_SPELLED.get(key, key.capitalize()): line for key, line in self.key_lines.items()}
 
     def _help(self) -> Iterable[str]:
-        yield "You look back at a match. You can type:"
+        yield "This is a replay. You can type:"
 
     # Moving forward
 

@@ -49,9 +49,9 @@ class TypedWord(NamedTuple):
 
 
 WORDS: Final = (
-    TypedWord("next", "r", "go on, as Enter does; next round"),
-    TypedWord("back", "r", "go back; back round"),
-    TypedWord("play", "r", "play on by itself; Enter stops"),
+    TypedWord("next", "r", "next step, like Enter; next round goes to the next round"),
+    TypedWord("back", "r", "previous step; back round goes back a round"),
+    TypedWord("play", "r", "play without keys; Enter stops"),
     TypedWord("round", "r", "go to a round: round 3, or just 3"),
     TypedWord("start", "r", "go to the start"),
     TypedWord("end", "r", "go to the end"),
@@ -60,31 +60,31 @@ WORDS: Final = (
     TypedWord("table", "psl", "what is on the table; Enter alone does the same"),
     TypedWord("table", "r", "what is on the table"),
     TypedWord("bids", "psr", "the bids of this round"),
-    TypedWord("dice", "pl", "your dice, and how many everybody has"),
-    TypedWord("dice", "sr", "how many dice everybody has"),
+    TypedWord("dice", "pl", "your dice, and how many each player has"),
+    TypedWord("dice", "sr", "how many dice each player has"),
     TypedWord("odds", "psl", "how likely the bid is; odds 3x5 for another bid"),
     TypedWord("odds", "r", "how likely the bid was, for each player; odds 3x5 for another"),
     TypedWord("players", "psr", "who plays, and the fingerprints of their keys"),
     TypedWord("rules", "psrl", "the rules of this table, with a round played out"),
-    TypedWord("learn", "p", "play a first round against Coach meanwhile, in 60 seconds", in_lobby=True),
+    TypedWord("learn", "p", "play a 60-second round against Coach while you wait", in_lobby=True),
     TypedWord("start", "p", "begin with the players who are here (host only)", in_full=True, in_lobby=True),
     TypedWord("link", "p", "show the long line that always works (host only)", in_lobby=True),
     TypedWord("code", "p", "make a new short code for this table (host only)", in_lobby=True),
     TypedWord("qr", "p", "show the long line as a QR code, for a camera (host only)", in_lobby=True),
-    TypedWord("seat", "p", "let somebody sit down, or play with them: seat Ada", in_lobby=True),
-    TypedWord("watch", "p", "let somebody only watch this table (host only): watch Ada", in_lobby=True),
+    TypedWord("seat", "p", "let a player sit down, or accept one who sits here: seat Ada", in_lobby=True),
+    TypedWord("watch", "p", "let a player watch without a seat (host only): watch Ada", in_lobby=True),
     TypedWord(
-        "refuse", "p", "let somebody neither sit down nor watch (host only): refuse Ada", in_full=True, in_lobby=True
+        "refuse", "p", "do not let a player sit down or watch (host only): refuse Ada", in_full=True, in_lobby=True
     ),
     TypedWord("remove", "p", "send a guest away from this table (host only): remove Ada", in_full=True, in_lobby=True),
-    TypedWord("wait", "p", "wait two minutes longer for those who do not answer"),
+    TypedWord("wait", "p", "wait two minutes longer for players who do not answer"),
     TypedWord("claim", "p", "leave a match of two whose other player stays away", in_full=True),
     TypedWord("say", "p", "say something to all at the table: say good luck"),
     TypedWord("say", "s", "say something, if the table lets spectators talk: say good luck"),
     TypedWord("mute", "ps", "hide what a player says, or show it again: mute Ada"),
     TypedWord("trust", "ps", "trust a player's key, if you have compared fingerprints: trust Ada"),
     TypedWord("skip", "ps", "show everything at once from now on"),
-    TypedWord("concede", "p", "be out of this match for good", in_full=True),
+    TypedWord("concede", "p", "give up this match for good", in_full=True),
     TypedWord("again", "p", "play another match at this table"),
     TypedWord("again", "s", "sit down for the next match at this table"),
     TypedWord("quit", "p", "leave; you can return to a running match", in_full=True),
@@ -94,16 +94,16 @@ WORDS: Final = (
 )
 """All words of all tables, in the order of the help."""
 KEY_HELP: Final = {
-    "arrows": "choose a bid: up and down the number, left and right the face; if there is no bid to make, go through"
-    " the moves; Enter plays it",
+    "arrows": "choose a bid: up and down change the number, left and right the face; without a bid, go through the"
+    " moves; Enter plays it",
     "1 to 9": "pick from a list",
     "!": "call liar; ! again or Enter does it, Escape does not",
     "=": "call exact in the same way, if the rules have it",
     "Tab": "complete what you type, or see what can be typed",
     "Escape": "empty the line",
-    "Space": "show at once what has happened meanwhile; any key does in a showdown",
+    "Space": "show all delayed events at once; in a showdown any key does so",
     "%": "show the odds, or hide them",
-    "PageUp": "all that was said; PageUp and PageDown turn its pages",
+    "PageUp": "show the whole talk; PageUp and PageDown turn its pages",
     "?": "this page; F1 as well",
     "Ctrl-L": "draw the screen again",
     "Ctrl-Z": "suspend to the shell; type fg to come back; the others wait meanwhile",

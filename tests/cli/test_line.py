@@ -300,7 +300,7 @@ def test_without_a_name_seat_words_apply_to_the_asking_player(word: str) -> None
     asking.clear()  # Zoe has left
     table.obey(word)
     assert done == [node.PlayerInfo("Zoe", "ZZZZ-2222")]
-    assert paper.said[-1] == f"Nobody asks for a seat now. Type {word} and a name."
+    assert paper.said[-1] == f"Nobody is asking for a seat now. Type {word} and a name."
     table.obey(f"{word} ben")
     assert done[1:] == [BEN]
     table.obey("remove")  # it always needs a name
