@@ -142,7 +142,7 @@ class Board:
         self.hand: Hand = ()
         """The reader's own dice, while they are in the cup."""
         self.hands: dict[int, Hand] = {}
-        """Dice in closed cups that the reader can see, by seat: their own; in a replay, perhaps everybody's."""
+        """Dice in closed cups that the reader can see, by seat. A replay can show those of all players."""
         self.is_back = False
         """Whether nothing has happened in the match since the reader returned to it."""
         self.turn: YourTurn | None = None

@@ -368,7 +368,7 @@ def _slots(
     has_marks: bool = True,
     is_centred: bool = False,
 ) -> None:
-    """Draw a slot for each die that the bid needs, and fill it if such a die was counted. The owner's mark is below it.
+    """Draw a slot for each die that the bid needs. Counted dice fill the slots, with their owners' marks below.
 
     A bar separates dice beyond the bid. If the slots do not fit, draw a gauge instead.
     """

@@ -1,6 +1,6 @@
 """Tables of a running node, for players and for spectators. After a match, another one can follow.
 
-Events and typed lines are handled concurrently, whoever's turn it is.
+Events and typed lines are handled concurrently, also on another player's turn.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class LiveTable(Table):
                 rounds = fold(rounds, Happened(event, state))
             if position.state == started.state:
                 return rounds
-        return self.board.rounds  # the history has changed meanwhile; the next event reports that
+        return self.board.rounds  # the history has been replaced, which the next event reports
 
     def _names_me(self, event: Said) -> bool:
         mine = next((player.name.casefold() for player in self.board.players if player.is_me), "")

@@ -77,7 +77,7 @@ _SILENCE: Final = 15
 _LONGER: Final = 120
 """Seconds that *wait* adds to the time limit."""
 PAUSE: Final = 6 * 3600
-"""Maximum seconds from the beginning of a match to that of the next one in the same evening."""
+"""Maximum seconds between the starts of consecutive matches of one evening."""
 _DECIDED: Final = {
     "seat": "{} can sit down.",
     "watch": "{} gets no seat, but can watch.",

@@ -85,7 +85,7 @@ class Retelling(Protocol):
     def tell(self, seat: int | None = None, since: int = 0) -> Iterator[Moment]:
         """Yield the events of the step ``since`` and of all later steps.
 
-        :param seat: the player whose dice are shown; None to show everybody's dice.
+        :param seat: the player whose dice are shown; None to show all dice.
         """
 
     def steps(self) -> Iterator[ClosedStep]:

@@ -98,7 +98,7 @@ _terminal_answers: Final = LateAnswers()
 
 @cache
 def _asked_ground() -> tuple[Ground, list[KeyPress]]:
-    """Query the terminal's background once per process; return it and the keys that were pressed meanwhile."""
+    """Query the terminal's background once per process; return it and the keys pressed during the query."""
     ground, typed = ask_ground(unguarded(sys.stdout))
     keys: list[KeyPress] = []
     _terminal_answers.without(typed, Vt100Parser(keys.append).feed)

@@ -82,7 +82,7 @@ def ground_told() -> Ground:
 
 
 def ask_ground(screen: TextIO) -> tuple[Ground, str]:
-    """Query the terminal's background, and return it with the keys pressed meanwhile.
+    """Query the terminal's background, and return it with the keys pressed during the query.
 
     Terminals that do not support the query ignore it. Without an answer, :func:`ground_told` decides.
     """
