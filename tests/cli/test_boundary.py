@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from io import StringIO
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
@@ -76,12 +77,19 @@ def test_every_error_of_typer_is_printed_with_its_exit_code(error: Any, capsys: 
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_errors_of_typer_are_wrapped_only_at_a_terminal(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "tell",
+    [lambda text: report(Failure(text), sys.stderr), lambda text: tell_misuse(typer.BadParameter(text))],
+    ids=["our own", "Typer's"],
+)
+def test_errors_are_wrapped_only_at_a_terminal(
+    tell: Callable[[str], object], is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stream = StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "80")
-    tell_misuse(typer.BadParameter(" ".join(["rules"] * 20)))
+    tell(" ".join(["rules"] * 20))
     assert stream.getvalue().split().count("rules") == 20
     assert (max(map(len, stream.getvalue().splitlines())) < 80) is is_terminal
 

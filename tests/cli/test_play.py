@@ -239,42 +239,34 @@ def test_a_house_bot_ends_when_its_host_is_gone(tmp_path: Path) -> None:
         assert bot.finish()[0] == ExitCode.DONE
 
 
-@pytest.mark.parametrize("command", ["join", "watch"])
-def test_an_address_without_a_port_is_explained(here: Run, command: str) -> None:
-    done = here(command, "192.0.2.7")
-    assert done.returncode == ExitCode.USAGE
-    assert "Add the port that the host sees: 192.0.2.7:40312" in done.stderr
-
-
-@pytest.mark.parametrize("pace", ["11", "-1", "nan"])
-def test_an_invalid_pace_is_answered_with_the_range(here: Run, pace: str) -> None:
-    done = here("join", "Friday", "--pace", pace)
-    assert done.returncode == ExitCode.USAGE
-    assert f"{pace} is not a number from 0 to 10." in done.stderr
-
-
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("arguments", "reason"),
     [
-        ("Fri/day", 'must not contain "/"'),
-        ("\u1019\u103c\u102d\u102f\u1037", "a table's name must not have more than 2 combining marks on a character."),
-        ("4 wise monkeys", "must not look like a short code"),
+        (("join", "192.0.2.7"), "Add the port that the host sees: 192.0.2.7:40312"),
+        (("watch", "192.0.2.7"), "Add the port that the host sees: 192.0.2.7:40312"),
+        *(
+            (("join", "Friday", "--pace", pace), f"{pace} is not a number from 0 to 10.")
+            for pace in ("11", "-1", "nan")
+        ),
+        (("host", "Fri/day"), 'must not contain "/"'),
+        (
+            ("host", "\u1019\u103c\u102d\u102f\u1037"),
+            "a table's name must not have more than 2 combining marks on a character.",
+        ),
+        (("host", "4 wise monkeys"), "must not look like a short code"),
+        (("join", "417", "tigger", "olive"), "No short code has the word tigger: did you mean trigger or tiger?"),
+        (
+            ("tables", "--interface", "nowhere0"),
+            "There is no network interface nowhere0. Leave out --interface, or name",
+        ),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_an_ambiguous_or_unreadable_table_name_is_refused(here: Run, name: str, reason: str) -> None:
-    assert reason in " ".join(here("host", name).stderr.split())
-
-
-def test_an_unknown_word_of_a_short_code_gets_a_suggestion(here: Run) -> None:
-    done = here("join", "417", "tigger", "olive")  # a code as people say it
-    assert done.stderr == "Error: No short code has the word tigger: did you mean trigger or tiger?\n"
-
-
-def test_an_unknown_interface_is_reported(here: Run) -> None:
-    done = here("tables", "--interface", "nowhere0")
-    assert (
-        done.stderr == "Error: There is no network interface nowhere0.\nLeave out --interface, or name another one.\n"
-    )
+def test_mistakes_in_commands_of_players_are_explained(here: Run, arguments: tuple[str, ...], reason: str) -> None:
+    done = here(*arguments)
+    is_about_the_network = arguments[0] == "tables" or "tigger" in arguments
+    assert done.returncode == (ExitCode.UNREACHABLE if is_about_the_network else ExitCode.USAGE)
+    assert reason in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("target", ["127.0.0.1:1", "nowhere.invalid:80", "127.0.0.1:1/AAAA"])

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from cli import render
-from cli.boundary import report
-from cli.exits import Failure
 from cli.render import can_show, command_line, escape, hand, harmless, listing, shown_path, wrapped
 from protocol.wire.names import is_unseen
 
@@ -135,14 +133,3 @@ def test_wrapping_breaks_no_word(words: list[str], indent: str) -> None:
     broken = wrapped(indent + " ".join(words), 80)
     assert broken.split() == words
     assert all(len(line) < 80 for line in broken.split("\n") if max(map(len, words)) < 70)
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_errors_are_wrapped_only_at_a_terminal(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.StringIO()
-    monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    what = " ".join(["sentence"] * 20) + "."
-    report(Failure(what), stream)
-    assert stream.getvalue().split() == ["Error:", *what.split()]
-    assert (max(map(len, stream.getvalue().splitlines())) < 80) is is_terminal
