@@ -229,7 +229,7 @@ class ListedFault:
 
     first: SeatFault
     game: int
-    """The number of the game that was the first to end with such a fault."""
+    """The number of the first game that ended with such a fault."""
     games: int = 0
     """The number of games with such a fault."""
     times: int = 0

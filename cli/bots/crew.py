@@ -76,12 +76,12 @@ class Order(NamedTuple):
 
     @classmethod
     def to_join(cls, table: str, party: Party) -> Order:
-        """Return the order to sit down at the table of the party's person."""
+        """Return the order to sit down at ``table`` as a bot of a party."""
         return cls(table, "", party.person.hex(), tuple(sorted(each.hex() for each in party.programs)))
 
     @classmethod
     def to_resume(cls, match: str, party: Party) -> Order:
-        """Return the order to return to a match with the party's person."""
+        """Return the order to return to a match as a bot of a party."""
         return cls.to_join("", party)._replace(match=match)
 
     @classmethod

@@ -36,7 +36,7 @@ from protocol.storage import archive
 from protocol.storage.home import Home
 
 WAIT: Final = 30
-"""Default for how many seconds an unattended table waits for more players once it has enough."""
+"""Default number of seconds for which an unattended table with enough players waits for more."""
 
 
 class Terms(NamedTuple):

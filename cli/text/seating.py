@@ -49,7 +49,7 @@ class Seating(NamedTuple):
         return cls(display_names(players), me, tuple(players))
 
     def by_first_names(self) -> Seating:
-        """Return the same seating without the marks of bots, for a table whose plates show them.
+        """Return the same seating without the marks of bots, for a table that shows these marks beside the names.
 
         A bot keeps its mark if another player's name would look the same without it.
 
