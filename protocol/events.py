@@ -77,7 +77,7 @@ class CodeMade:
 
 @dataclass(frozen=True, slots=True)
 class CodeTried:
-    """Somebody typed or guessed a wrong short code for this node's table."""
+    """A peer used a wrong short code for this node's table."""
 
     tries_left: int
     """Wrong tries left before the code is closed; 0 if this try closed it."""
@@ -133,8 +133,8 @@ class LobbyChanged:
 
 
 Asks = Literal["never", "strangers", "always"]
-"""Which newcomers need the host's consent for a seat. ``never``: nobody. ``strangers``: those with the nickname of a
-trusted player but another key. ``always``: everybody except those who have just played here."""
+"""Which newcomers need the host's consent for a seat. ``never``: none. ``strangers``: a newcomer with the nickname of a
+trusted player but another key. ``always``: every newcomer except the players of the last match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class SeatAsked:
 
     player: PlayerInfo
     namesake: bool
-    """Whether somebody whom the owner trusts has the same or a confusable name, but another key."""
+    """Whether a player whom the owner trusts has the same or a confusable name, but another key."""
     came_by: str = ""
     """How a newcomer found the table: ``code``, ``line`` (a private table's join line) or ``network``. Empty for a
     guest's question."""

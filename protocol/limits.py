@@ -23,8 +23,8 @@ a LAN may share. A machine with many addresses is limited by :data:`LINKS_OUTSID
 LINKS_OUTSIDE_ROSTER: Final = 16
 """Links of all strangers together. An idle TLS link takes about 30 KiB."""
 LINKS_PER_MEMBER: Final = 3
-"""Links of one player, who may return before the old link is known to be dead. A further link displaces the one with
-the lowest use, and of several the oldest."""
+"""Links of one player, who may return before the old link is known to be dead. A further link replaces the one with
+the lowest :class:`~protocol.net.link.LinkUse`; among equals, the oldest."""
 REPLACEMENT: Final = 2.0
 """Seconds between two replacements of one identity's link, so that two programs with copies of one key cannot displace
 each other in a rapid loop. Enforced by net/mesh.py."""
@@ -168,12 +168,12 @@ link has delivered. The last to arrive are kept; others are requested again."""
 CHECKED: Final = 512
 """Entries in the cache of valid signatures."""
 TRANSCRIPT: Final = 64 * KIB * KIB
-"""Bytes in a transcript: 2,000 rounds of long bidding among ten players, where 50 are many. Verifying one takes little
-more memory than its size; replaying it, up to about fifteen times as much."""
+"""Bytes in a transcript: 2,000 rounds of long bidding among ten players; few matches exceed 50 rounds. Verifying one
+takes little more memory than its size; replaying it, up to about fifteen times as much."""
 EVIDENCE: Final = 64
 """Messages examined after the end of a transcript. Two per player would be enough."""
 STATES_APART: Final = 32
-"""For a match folded from a file, one in this many states is kept. The states between are recomputed."""
+"""A match read from a file keeps one in this many states. The states between are recomputed when needed."""
 
 # Continuing without a player. Enforced by consensus/branches.py, consensus/ballot.py and match/waiting.py.
 
@@ -190,11 +190,11 @@ other players may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
 ROUNDS_OF_A_LENGTH: Final = 8
-"""Voting rounds on one root after which rounds without a decision take one patience longer: some 300 rounds in the
-first day of a standstill instead of 5,760."""
+"""After each group of this many voting rounds on one root, a round takes one automatic patience longer. So the first
+day of a standstill has some 300 rounds instead of 5,760."""
 VOTE_ROUNDS_LATER: Final = 2
-"""Latest voting rounds above the current one whose votes are kept per author and kind. Voters who are ahead are in the
-last voting round that a majority has closed, or in the next."""
+"""Future voting rounds for which votes are kept, per author and kind: the latest ones. A voter who is ahead is in the
+last round that a majority has closed, or in the next."""
 
 # Catching up. Enforced by match/catch_up.py and match/match.py.
 
@@ -222,8 +222,8 @@ PATIENCE_HUMAN: Final = 120
 PATIENCE_AUTOMATIC: Final = 15
 """Seconds for a message that a program sends by itself: the time that it takes to find a link dead."""
 PATIENCE_BOUNDS: Final = (5, 3600)
-"""Seconds that a host may propose. A smaller value would count a slow link as silence, and nobody waits for longer.
-Enforced by wire/genesis.py."""
+"""The fewest and most seconds that a host may propose. Fewer would count a slow link as silence, and nobody would wait
+longer. Enforced by wire/genesis.py."""
 OVERSLEPT: Final = 2.0
 """A machine whose timer fires this many seconds late has slept. Nobody can be blamed for the time in between."""
 GRACE: Final = 3.0
@@ -259,7 +259,7 @@ SPEAKERS: Final = 64
 SPECTATORS_OF_A_LOBBY: Final = 8
 """Half of :data:`LINKS_OUTSIDE_ROSTER`, so that a player who wants a seat finds a free link."""
 SPECTATOR_DELAY: Final = 0.02
-"""Seconds for which frames to spectators are gathered before they are sent together. Nobody notices them."""
+"""Seconds for which frames to spectators are gathered before they are sent together: too short to notice."""
 SPECTATOR_PAGES: Final = 64
 """Answers to NEED for spectators from one place at once: 3 MiB, more than any usual match."""
 SPECTATOR_PAGE_RATE: Final = 2.0
@@ -330,8 +330,8 @@ ASK_OTHERS: Final = 2.0
 BOUND: Final = 30.0
 """Seconds that a bound guest waits for its match, longer than an honest host waits for other guests."""
 PROPOSALS: Final = 32
-"""Proposals in which a guest signs COMMIT with one join record, and abandoned ones that it keeps. A host could make any
-number. An honest host makes three, and two for each guest."""
+"""Proposals in which a guest signs COMMIT with one join record; also the abandoned proposals that it keeps. A host
+could make any number; an honest host makes three, plus two for each guest."""
 
 # Short codes. Enforced by node/door.py and node/inquiry.py.
 
@@ -344,8 +344,8 @@ two seconds, because the number of waiting links is limited."""
 CODE_BURST: Final = 10
 """Exchanges at once: everybody at the table types the code."""
 CODE_RATE_PER_PLACE: Final = 0.1
-"""Failed exchanges of one place that are forgotten per second: those with a wrong proof, or none. A place above the
-burst gets its turn after all other places."""
+"""Failed exchanges of one place that are forgotten per second. An exchange fails by a wrong proof, or without a proof.
+A place above the burst gets its turn after all other places."""
 CODE_BURST_PER_PLACE: Final = 5
 """Failed exchanges of one place without consequences: people mistype codes and lose connections."""
 CODE_BREAKS: Final = 5
@@ -383,10 +383,10 @@ TABLE_LIFE: Final = 4500
 LOOK: Final = 0.1
 """Seconds between two updates of the list of tables, however many there are."""
 LOOK_BURST: Final = 3
-"""Such updates at once: a guest who looks for a table does not wait for the next one to hear of it."""
+"""Such updates at once, so that a guest who looks for a table sees it without delay."""
 ADDRESSES_PER_NAME: Final = 4 * ADDRESSES_PER_PEER
-"""Addresses advertised for tables of one name that are all asked. One or two honest tables have fewer. If there are
-more, none is asked, since nobody knows which are forged, and a forger must not make other nodes dial indefinitely."""
+"""The most addresses that a node asks if several tables advertise one name. One or two honest tables have fewer. If
+there are more, it asks none: it cannot know which are forged, and a forger must not make it dial indefinitely."""
 FORMER_TABLES: Final = 256
 """Former advertisements kept, for names that change hands while a node looks for them. Honest tables change a few times
 per hour. When this number is exceeded, no name is trusted."""
@@ -419,7 +419,7 @@ TABLE_LEDGER_RATE: Final = 8.0
 TABLE_LEDGER_BURST: Final = 90
 """Purses from all guests at once: nine guests sit down, and each hands back several."""
 REFUSED_RATE: Final = 0.1
-"""Reports per second to the host about a refused purse of somebody without a seat. Strangers can show any number."""
+"""Reports per second to the host about refused purses of peers without a seat, who can show any number."""
 REFUSED_BURST: Final = 5
 """Such reports at once, enough for friends."""
 

@@ -1,17 +1,17 @@
 """The ballot on one root: what a node concludes from the messages after that root, and how it votes.
 
 SPEC.md, §6 has the rules. They are Algorithm 1 of Tendermint (Buchman, Kwon, Milosevic, "The latest gossip on BFT
-consensus", 2018), except that everybody proposes.
+consensus", 2018), except that every player proposes.
 
 Theory of operation
 -------------------
-:meth:`Ballot.take` adds one message, and every conclusion is derived from all messages that the ballot holds. Their
-order matters only to the limits, and between several messages of one author for one step. Nothing here reads a clock.
-The caller supplies time in two ways:
+:meth:`Ballot.take` adds one message, and every conclusion is derived from all messages that the ballot holds. The order
+of arrival matters in two cases only: when a limit drops a message, and when an author sent several messages for one
+step. Nothing here reads a clock. The caller supplies time in two ways:
 
 - :meth:`Ballot.absent_vote` takes the authors for whom patience is over;
-- :attr:`Ballot.close_vote` and :attr:`Ballot.nil_vote` are votes that the node signs only after they have stood for
-  some time.
+- :attr:`Ballot.close_vote` and :attr:`Ballot.nil_vote` propose votes, which the node signs only if they are still
+  proposed some time later.
 
 The node asks after each message and when a timer fires::
 
@@ -20,8 +20,8 @@ The node asks after each message and when a timer fires::
     ballot.line                   the history that the node follows; the last position is the open step
     ballot.may_lock, .may_resign  what the node may sign there
     ballot.absent_vote(...)       a vote to continue; first send what justifies it (ballot.grounds)
-    ballot.close_vote             sign half a second after sending its grounds, if it still stands
-    ballot.nil_vote               sign one program's patience after it first stood
+    ballot.close_vote             sign half a second after sending its grounds, if still proposed
+    ballot.nil_vote               sign when a voting round's time has passed, if still proposed
 
 tests/simulation/small_worlds.py explores this class exhaustively for small worlds.
 """
@@ -38,22 +38,22 @@ from protocol.consensus.position import FORMED, Position
 from protocol.wire.messages import VOTES, Kind, Signed
 
 _JUDGE = -1
-"""Stands for one extra signer of a step in :attr:`Ballot.line`: a message that by itself convicts its author keeps the
-history that it is judged by."""
+"""An imaginary signer in :attr:`Ballot.line`. If a single message convicts its author, this signer supports the branch
+by which the message is judged, so that the node stays on it."""
 
 
 # Quorums
 
 
 def leavers(position: Position, entries: Mapping[int, Signed]) -> set[int]:
-    """Return the authors who leave if an ordinary step closes with these messages: those with a hole or a RESIGN."""
+    """Return the authors who leave if an ordinary step closes with these messages: they sent none, or a RESIGN."""
     staying = {author for author, signed in entries.items() if signed.message.kind is not Kind.RESIGN}
     return set(position.owed).difference(staying)
 
 
 def is_possible(position: Position, leaving: Collection[int]) -> bool:
     """Return whether the match can continue if these authors leave. It can if more than half of the base remains, and
-    somebody who remains is still in the game. At a LOCK the second condition is waived if nobody is in the game."""
+    at least one of them is still in the game. At a LOCK the second condition is waived if nobody is in the game."""
     remaining, live = set(position.base).difference(position.left, leaving), set(position.live)
     is_anybody_left = not remaining.isdisjoint(live) or (position.kind is Kind.LOCK and not live)
     return len(remaining) >= position.majority and is_anybody_left
@@ -65,14 +65,13 @@ def elect(
     """Return the authors of the votes that form a quorum, with no superfluous votes; an empty tuple if there is no
     quorum.
 
-    A quorum takes votes by more than half of the base in one round. In addition, at least half of the players who would
-    stay in the game must have voted for the value. Otherwise a crowd of players who are out of the game could evict
-    anybody.
+    A quorum needs votes by more than half of the base in one round. In addition, at least half of the players who would
+    stay in the game must have voted for the value. Otherwise players who are out of the game could evict anybody.
 
     :param leaving: the authors who leave if the value is decided.
     :param voters: the authors who voted for the value in the round.
     :param backers: the authors of ABSENTs for the value in any round.
-    :return: first the backers that the voters lack, then the voters, each group in ascending order.
+    :return: first the backers needed in addition, then the voters, each group in ascending order.
     """
     if not is_possible(position, leaving):
         return ()
@@ -89,7 +88,8 @@ def elect(
 
 
 class Polka(NamedTuple):
-    """A majority of identical ABSENTs in one round, backed by at least half of those who would stay in the game."""
+    """A majority of identical ABSENTs in one round, backed by at least half of the players who would stay in the
+    game."""
 
     round: int
     value: VoteValue
@@ -108,18 +108,19 @@ class Closed(NamedTuple):
 
 
 class _Count(NamedTuple):
-    """What all the votes together imply."""
+    """The conclusions from all votes."""
 
     round: int
     polkas: list[Polka]
     leading: Polka | None
     clean: VoteValue | None
-    """The value of the clean polka of the current round, if any; the smallest if there are several."""
+    """The value of the current round's clean polka, if any; the smallest value if there are several. A polka is clean
+    if it keeps its majority without convicted voters."""
     decided: tuple[VoteValue, tuple[Vote, ...]] | None
 
 
 class Ballot:
-    """The messages that one node holds after one root, and what follows from them.
+    """The messages that one node holds after one root, and the conclusions from them.
 
     :param me: the node's roster index; None for a node without a vote.
     :param root: the position after the last final step.
@@ -136,7 +137,7 @@ class Ballot:
         self._votes: dict[tuple[int, int, bool], tuple[Vote, ...]] = {}
         """By (round, author, is_close)."""
         self._named: dict[bytes, set[int]] = {}
-        """The tips and message ids that votes name, with the voters."""
+        """By tip or message id: the authors of the votes that name it."""
         self._count: _Count | None = None
         self._line: list[Position] | None = None
 
@@ -188,7 +189,8 @@ class Ballot:
         return Outcome.LATE if is_late else Outcome.ADDED
 
     def grow(self) -> list[Signed]:
-        """Close steps as far as messages allow. Return kept messages for steps now known: take them again."""
+        """Close every step that has all its messages. Return messages that were kept for steps unknown until now; the
+        caller takes them again."""
         found = list(self.branches.grow(self._named))
         self._changed()
         return found
@@ -196,8 +198,8 @@ class Ballot:
     def convict(self, author: int, tip: bytes = b"") -> None:
         """Record that an author provably broke a rule.
 
-        :param tip: the tip named by the message, if one message is the whole proof. That message counts as one
-            signature for the steps before it, so that the history by which it is judged stays.
+        :param tip: the tip named by the message, if one message is the whole proof. That message counts as a signature
+            for the steps before it, so that this node stays on the branch by which it is judged.
         """
         self._convicted.add(author)
         if tip:
@@ -208,8 +210,9 @@ class Ballot:
         self._count = self._line = None
 
     def _forget(self) -> None:
-        """Of votes of rounds to come, keep each author's latest of a kind, as CometBFT's HeightVoteSet does: nothing
-        rests on them before their round. Votes of past rounds stay: no round ends without an honest CLOSE."""
+        """For future rounds, keep only each author's latest votes of each kind, as CometBFT's HeightVoteSet does.
+        Nothing depends on a vote before its round. Votes of past rounds stay: liars alone cannot end a round, so they
+        cannot add many."""
         ahead = sorted(slot for slot in self._votes if slot[0] > self.round)
         for whose in {slot[1:] for slot in ahead}:
             for slot in [slot for slot in ahead if slot[1:] == whose][: -limits.VOTE_ROUNDS_LATER]:
@@ -324,7 +327,7 @@ class Ballot:
 
     @property
     def closed(self) -> Closed | None:
-        """The step that is closed for good; None as long as the root stays."""
+        """The step that is closed for good; None while the root stays the same."""
         decided = self._counted.decided
         if decided is not None:
             value, votes = decided
@@ -420,8 +423,8 @@ class Ballot:
 
     @property
     def close_vote(self) -> Vote | None:
-        """The CLOSE for a value that this node should sign once it has stood for half a second since the node sent its
-        :meth:`grounds`; None if there is none."""
+        """The CLOSE for a value that this node should sign half a second after sending its :meth:`grounds`, if it is
+        still proposed then; None if there is none."""
         value = self._counted.clean
         if self.me is None or value is None or not self._may_vote or self._has_closed(self.round):
             return None
@@ -429,7 +432,8 @@ class Ballot:
 
     @property
     def nil_vote(self) -> Vote | None:
-        """The CLOSE without a value to sign once it has stood for the patience for programs; None if there is none."""
+        """The CLOSE without a value that this node should sign when a voting round's time has passed, if it is still
+        proposed then; None if there is none."""
         number, leading = self.round, self.leading
         is_in = (number, self.me, False) in self._votes or (leading is not None and leading.round == number)
         if self.me is None or not is_in or self._counted.clean is not None:

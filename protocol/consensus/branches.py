@@ -1,11 +1,12 @@
-"""The steps after a root, as far as messages lead: a tree of positions, keyed by tip.
+"""The steps after a root that this node's messages lead to: a tree of positions, keyed by tip.
 
-As long as nobody has signed two messages for one slot, the tree is a line. If somebody has, a node builds a branch with
-each message, provided that somebody has signed something after it. The node follows the branch with the most signers
+If no player signs two messages for one slot, the tree is a line. If a player does, a node builds a branch with each of
+these messages that a later message or a vote builds on. The node follows the branch with the most signers
 (:meth:`Branches.line`). SPEC.md, §6 has the rules.
 
-Memory is bounded. Each slot keeps its first two messages, and further ones only if somebody other than their author
-has named them in a vote or signed a message after them. Of messages with unknown tips each author's last ones stay.
+Memory is bounded. Each slot keeps its first two messages, and further ones only if a player other than their author
+has named them in a vote or signed a message after them. Among messages with unknown tips, only each author's latest
+ones are kept.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from protocol.consensus.rule import MisconductError, RejectedMessageError
 from protocol.wire.messages import Signed
 
 Names = Mapping[bytes, Collection[int]]
-"""The tips and message ids that votes name, with the voters."""
+"""By tip or message id: the authors of the votes that name it."""
 
 
 class Outcome(Enum):
-    """What became of a message that was not rejected."""
+    """The outcome of taking a message that was not rejected."""
 
     ADDED = "added"
     DUPLICATE = "duplicate"
@@ -38,12 +39,12 @@ class Outcome(Enum):
     FOREIGN = "foreign"
     """The message belongs to another history of this match."""
     SURPLUS = "surplus"
-    """A third message for one slot, or a third vote of a round, that nobody else supports. If somebody does, the node
-    requests it again."""
+    """A third message for one slot, or a third vote of a round, that no other player supports. If one does later, the
+    node requests the message again."""
 
 
 class Folding(Protocol):
-    """The rules by which a history continues: the game behind the steps."""
+    """The rules by which a history continues."""
 
     def judge(self, position: Position, signed: Signed) -> object:
         """Judge a message by the position before its step.
@@ -60,7 +61,7 @@ class Folding(Protocol):
 
 
 class Branches:
-    """All steps to which messages lead from one root, and the messages kept for those steps."""
+    """All steps that messages lead to from one root, and the messages kept for those steps."""
 
     def __init__(self, root: Position, folding: Folding) -> None:
         self.root = root
@@ -76,7 +77,8 @@ class Branches:
         self._closed_with: dict[bytes, Mapping[int, Signed]] = {}
         """The messages that closed the step before a tip, by that tip."""
         self._ends = {root.tip: None}
-        """The tips that can still grow. Not among them: steps that can close in only one way and have closed."""
+        """The tips of steps that can still close, or close in another way. A step is removed when it closes, if it has
+        only one message per author."""
         self._line = [root]
         """The positions from the root on, as :meth:`line` returns them while nobody is convicted."""
 
@@ -85,7 +87,7 @@ class Branches:
     def take(self, signed: Signed, named: Names = MappingProxyType({}), *, is_kept: bool = False) -> Outcome:
         """Take a message, other than a vote, whose signature is valid.
 
-        :param named: the tips and message ids that votes name, with the voters.
+        :param named: by tip or message id, the authors of the votes that name it.
         :param is_kept: whether this node signed or stored the message, which exempts it from the limits.
         :raises RejectedMessageError: if the message does not belong here; nothing changes.
         :raises MisconductError: if the message proves that its author broke a rule; nothing changes.
@@ -112,7 +114,7 @@ class Branches:
         return Outcome.ADDED
 
     def keep_for_later(self, signed: Signed, *, is_kept: bool = False) -> Outcome:
-        """Keep a message whose step is not known yet; if the author has too many, drop the one that came first."""
+        """Keep a message whose step is not known yet; if there are too many by its author, drop the oldest."""
         message = signed.message
         if message.step <= self.root.step:
             return Outcome.FOREIGN
@@ -123,9 +125,10 @@ class Branches:
         return Outcome.FUTURE
 
     def grow(self, named: Names = MappingProxyType({})) -> Iterator[Signed]:
-        """Close steps as far as messages allow. Yield kept messages for steps now known: take them again.
+        """Close every step that has all its messages. Yield messages that were kept for steps unknown until now; the
+        caller takes them again.
 
-        :param named: the tips and message ids that votes name, with the voters.
+        :param named: by tip or message id, the authors of the votes that name it.
         """
         for tip in list(self._ends):
             yield from self._grow(self.positions[tip], named)
@@ -183,8 +186,11 @@ class Branches:
         return False
 
     def _wanted(self, named: Names, unless: int | None = None) -> set[bytes]:
-        """Return what anybody but one author has signed a message after, or names in a vote. Otherwise a liar who
-        supports their own messages would leave no room for the one that everybody else holds."""
+        """Return the tips that messages come after, and the tips and message ids that votes name.
+
+        :param unless: an author whose messages and votes do not count. Otherwise liars could support their own
+            messages, and leave no room for the one that all other players hold.
+        """
         later = (kept.values() for author, kept in self.later.items() if author != unless)
         wanted = {signed.message.tip for kept in later for signed in kept}
         return wanted.union(name for name, voters in named.items() if any(voter != unless for voter in voters))
@@ -192,7 +198,7 @@ class Branches:
     # Queries
 
     def is_full(self, position: Position) -> bool:
-        """Return whether there is a message from everybody who owes the step."""
+        """Return whether there is a message from every author who owes the step one."""
         slots = self.messages[position.tip]
         return position.kind is not None and all(author in slots for author in position.owed)
 

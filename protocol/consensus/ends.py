@@ -1,4 +1,4 @@
-"""How matches end, as purses record it: the end itself, the evidence of it, and a purse as it is shown to others.
+"""How purses record the end of a match: the end, its evidence, and a purse as its owner shows it to others.
 
 Players sign their own bets, so nobody can bet another player's coins. The winner is proven by the RESULTs of more than
 half of the players who did not resign.
@@ -87,7 +87,8 @@ def end_of(history: History) -> End:
 
 
 def gather(history: History) -> Value | None:
-    """Return the evidence of a match's end; None if it is not over, has no purses, or too few signed its end."""
+    """Return the evidence of a match's end; None if the match is not over or has no purses, or if too few players
+    signed its end."""
     position, results = history.position, history.results
     if position.kind is not None or position.state is None or not history.genesis.has_purses:
         return None
@@ -100,7 +101,7 @@ def gather(history: History) -> Value | None:
     if 2 * len(results) <= history.roster_size - len(resigned):
         return None
     account = account_of(position.seats, position.state)
-    # A stake opened in a step that never closed is part of no bet.
+    # A stake opened in a step that never closed does not count.
     opened = sorted(each for each in stakes_of(history).items() if stake_in(each[1]) == account.bets[each[0]])
     stakes: Value = ()
     if opened:
@@ -142,7 +143,7 @@ def read_evidence(value: Value) -> End:
     try:
         genesis = parse_genesis(data)
     except MalformedGenesisError as error:
-        raise MalformedPurseError(f"the end of a match that cannot be: {error}") from None
+        raise MalformedPurseError(f"the end of a match with an invalid genesis: {error}") from None
     if not genesis.has_purses:
         raise MalformedPurseError("the end of a match without purses")
     match, players = match_id(data), len(genesis.roster)
@@ -155,7 +156,7 @@ def read_evidence(value: Value) -> End:
     signed = _by_author(results, players, (bytes,))
     if not end:
         if len(signed) < players:
-            raise MalformedPurseError("a match is void only if all its players have signed so")
+            raise MalformedPurseError("a match is void only if all its players have signed that")
         for author, (signature,) in signed.items():
             check(void_message(match, author), signature)
         return End(genesis, match, None, bets)
@@ -163,7 +164,7 @@ def read_evidence(value: Value) -> End:
     account = parse_account(account_data, players)
     for author, bet in enumerate(account.bets):
         if bets.get(author, (0, 0)) != bet:
-            raise MalformedPurseError("the end of a match with a bet that nobody has signed")
+            raise MalformedPurseError("the end of a match with a bet that its player has not signed")
     gone = _by_author(resignations, players, (int, bytes, bytes))
     for author, (left, place, signature) in gone.items():
         if left < FORMED:
@@ -180,7 +181,7 @@ def read_evidence(value: Value) -> End:
 def _read_stakes(
     genesis: Genesis, match: bytes, value: tuple[Value, ...], check: Callable[[Message, bytes], None]
 ) -> dict[int, tuple[int, int]]:
-    """Return the coins and run tickets of the STAKEs, by author, each checked to be signed and within funds."""
+    """Return the coins and run tickets of the STAKEs by author, after checking signatures and funds."""
     if not value:
         return {}
     step, tip, each = parts(value, "the stakes of a match", is_number, is_id, is_array)
@@ -278,26 +279,29 @@ def read_shown(record: Value, ledger: Value, evidence: Value, stake: Value) -> S
 
 
 def _check_gains(purse: Purse, end: End | None) -> None:
-    """Check that every record is a loss, except the one that the evidence confirms and earlier ones, checked before."""
+    """Check that the evidence confirms each gain. Gains older than the evidence were checked in earlier matches.
+
+    :raises MalformedPurseError: if it does not.
+    """
     checked = purse.states[0].height
     if end is not None:
         author = end.author(purse.owner)
         head = None if author is None else end.genesis.roster[author].join.head
         if author is None or head is None or head.era != purse.era:
-            raise MalformedPurseError("the evidence is of a match of others")
+            raise MalformedPurseError("the evidence is of a match that was not played with this purse")
         if head.height >= checked:
             state = purse.at(head.height)
             if state is None or state[:4] != head[1:]:
-                raise MalformedPurseError("the evidence is of a match of another purse")
+                raise MalformedPurseError("the evidence is of a match that another purse was brought to")
             record = purse.record_after(head.height)
             if record is not None and not record.is_loss:
                 stake = record.bet, record.tickets
                 if end.stakes.get(author, stake) != stake or end.record(author, stake) != record:
-                    raise MalformedPurseError("the evidence tells another end than the purse")
+                    raise MalformedPurseError("the purse records another end of a match than the evidence")
             checked = head.height + (record is not None)
     for height, record in enumerate(purse.records, purse.states[0].height):
         if height >= checked and not record.is_loss:
-            raise MalformedPurseError("the purse has grown by a match whose end is not shown")
+            raise MalformedPurseError("the purse has grown in a match without evidence of its end")
 
 
 def _read_stake(joining: JoinRecord, purse: Purse, value: Value) -> Signed:
@@ -307,4 +311,4 @@ def _read_stake(joining: JoinRecord, purse: Purse, value: Value) -> Signed:
     is_next = all(record.match != signed.message.match[:MATCH_BYTES] for record in purse.records)
     if is_stake and is_next:
         return signed
-    raise MalformedPurseError("a stake in a match that the purse does not lack")
+    raise MalformedPurseError("not a STAKE, or one in a match that the purse already records")

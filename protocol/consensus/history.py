@@ -8,8 +8,8 @@ only. A step is either a *turn* (one message, by the player whose move it is) or
 player; at a LOCK also by those who went out since the previous LOCK).
 
 :mod:`protocol.consensus.steps` determines which step follows which. :mod:`protocol.consensus.kinds` has the rules of
-each kind of message. This module decides whether a message belongs to the open step. When that step closes, is decided
-by :mod:`protocol.consensus.replica` in a node and by :mod:`protocol.consensus.reading` for a file.
+each kind of message. This module decides whether a message belongs to the open step. It does not decide when that step
+closes: :mod:`protocol.consensus.replica` does in a node, and :mod:`protocol.consensus.reading` for a file.
 
 A RESIGN fills the slot of its author in an ordinary step; the author leaves the match when the step closes. Votes by a
 majority can close a step without an author's message (:mod:`protocol.consensus.ballot`); the author is then evicted.
@@ -117,7 +117,7 @@ class History:
         return start + same - 1 if same < len(old) else None
 
     def along(self, path: Sequence[Position]) -> History:
-        """Return another history of this match: the final part of this one, continued along these positions."""
+        """Return a copy of this history that follows these positions from the root on."""
         twin = copy(self)
         twin.chain = [*self.chain[: path[0].step], *path]
         twin.position, twin.held = path[-1], {}
@@ -303,7 +303,7 @@ class History:
         return self._after(position, entries, ())
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Return whether this is the signature of a witness under the last but one LOCK before a position."""
+        """Return whether this is a witness's signature under the last but one LOCK before a position."""
         step, tip, lock = position.locks[0]
         if witness >= self.roster_size or witness in (*position.players, *position.left):
             return False

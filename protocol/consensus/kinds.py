@@ -386,7 +386,7 @@ class _HashRule(Rule[bytes]):
 
 
 class LockRule(_HashRule):
-    """A body with the hash of the engine's state: its author has the same history and computed the same state."""
+    """A body with the hash of the engine's state. It confirms that its author has the same history and state."""
 
     kind = Kind.LOCK
     stage = Stage.LOCK
@@ -419,7 +419,7 @@ class LockRule(_HashRule):
 class WitnessRule(_HashRule):
     """A body with the hash that a LOCK signs, outside the history. Its author is out of the game, but keeps a vote.
 
-    REVEAL and OPEN carry these signatures: those under the LOCK before the one that they directly follow. So the
+    REVEAL and OPEN directly follow a LOCK. They carry the witnesses' signatures under the LOCK before that one, so the
     history alone determines the next base.
     """
 
@@ -462,8 +462,8 @@ def _note_carried(position: Position, values: Iterable[bytes]) -> Position:
 
 
 class ResultRule(_HashRule):
-    """A body with the hash of the last state, and in a match with purses of the account too. RESULT is outside the
-    history. A wrong hash shows that a program has a bug."""
+    """A body with the hash of the last state; in a match with purses, with the hash of that and the account. RESULT is
+    outside the history. A wrong hash shows that a program has a bug."""
 
     kind = Kind.RESULT
     slot = Slot.END
@@ -480,20 +480,20 @@ class ResultRule(_HashRule):
             raise OtherStateError
 
 
-# Votes to continue without somebody. SPEC.md, §6 has the rules; protocol.consensus.ballot counts them.
+# Votes to continue without a player. SPEC.md, §6 has the rules; protocol.consensus.ballot counts them.
 
 Entries = tuple[bytes, ...]
 """The message id of each author who owes an ordinary step, in ascending order of authors; empty for a hole."""
 
 
 class VoteValue(NamedTuple):
-    """What a vote would continue with: a step that full steps lead to from the root, and how it should close."""
+    """What a vote proposes: to close a step in a given way. Only full steps lie between the root and that step."""
 
     step: int
     tip: bytes
     """The tip before the step that should close."""
     entries: Entries | bytes
-    """The message ids for an ordinary step. For a LOCK its state hash: then the LOCK closes and nobody is evicted."""
+    """The message ids for an ordinary step. For a LOCK, its state hash: the LOCK then closes, and nobody is evicted."""
 
     def order(self) -> bytes:
         """Return the encoding by which values are compared."""
@@ -511,7 +511,7 @@ class Vote(NamedTuple):
     value: VoteValue | None
     """None for a CLOSE that only ends its round."""
     polka_round: int = -1
-    """In an ABSENT, the round of the newest polka, which obliges its author to vote for its value; -1 for none."""
+    """In an ABSENT, the round of the leading polka, whose value the author must vote for; -1 for none."""
     source: Signed | None = None
     """The signed message; None while the vote is unsigned."""
 
@@ -523,7 +523,7 @@ class Vote(NamedTuple):
 
 
 class AbsentRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes], int]]):
-    """A body (round, value, polka round): what its author would continue with; see :attr:`Vote.polka_round`."""
+    """A body (round, value, polka round): a proposal to close a step; see :attr:`Vote.polka_round`."""
 
     kind = Kind.ABSENT
     slot = Slot.VOTE
@@ -539,8 +539,8 @@ class AbsentRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes], int]]):
 
 
 class CloseRule(Rule[tuple[int, tuple[int, bytes, Entries | bytes] | tuple[()]]]):
-    """A body (round, value): continue with a value that a majority sent ABSENTs for in this round; empty to end the
-    round."""
+    """A body (round, value): a vote for a value that a majority's ABSENTs named in this round, or, with an empty value,
+    to end the round."""
 
     kind = Kind.CLOSE
     slot = Slot.VOTE
@@ -561,7 +561,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_value(value: object) -> bool:
-    """Return whether a value has the shape of a vote's value: a step, its tip, and what closes it."""
+    """Return whether this has the shape of a vote's value: a step, its tip, and its entries or state hash."""
     if type(value) is not tuple or len(value) != 3 or not _is_number(value[0]) or not is_hash(value[1]):
         return False
     entries = value[2]
@@ -571,7 +571,7 @@ def _is_value(value: object) -> bool:
 
 
 def _told(value: tuple[int, bytes, Entries | bytes]) -> str:
-    """Return what a vote would continue with, in words."""
+    """Return a vote's value in words."""
     entries = value[2]
     return f"step {value[0]} holds {listed(entries) if isinstance(entries, tuple) else f'the state {short(entries)}'}"
 

@@ -1,4 +1,4 @@
-"""Positions: everything agreed before one step; and how players left a match."""
+"""Positions, which hold everything agreed before one step, and how players left a match."""
 
 from __future__ import annotations
 
@@ -94,10 +94,11 @@ class Position(NamedTuple):
     players: tuple[int, ...]
     """The authors who were in the game when the last LOCK closed and have not left. They owe the next LOCK."""
     owed_locks: tuple[tuple[int, ...], ...] = ()
-    """The authors who owed the last closed LOCK, and those who owed the one before it; they stay in the base that long,
-    even if votes closed it."""
+    """The authors who owed the last closed LOCK, then the authors who owed the one before it. Both groups are in the
+    base, even if votes closed the LOCK."""
     carried: tuple[int, ...] = ()
-    """The witnesses whose signatures were carried since the last closed LOCK. They will be in the next base."""
+    """The witnesses whose signatures messages have carried since the last closed LOCK. They will be in the next
+    base."""
     locks: tuple[Lock, ...] = ()
     """The last two closed LOCKs, oldest first. Later messages carry witnesses' signatures under the older."""
     root_step: int = 0
@@ -136,7 +137,7 @@ class Position(NamedTuple):
 
     @property
     def is_boundary(self) -> bool:
-        """Whether a new root follows once all who owe the step have signed. Also true at the end of the match."""
+        """Whether a new root follows once every author who owes the step has signed. Also true after the last step."""
         return self.kind in (Kind.LOCK, None)
 
     @property
@@ -168,7 +169,7 @@ class Departure(NamedTuple):
     """The kind of message that the player owed in that step."""
     voters: tuple[int, ...]
     """The players who voted that no message came, without those who were voted absent themselves. Empty if the player
-    resigned. Otherwise there is at least one: voters and remaining players are each over half of the base."""
+    resigned. Otherwise there is at least one, as voters and remaining players are each more than half of the base."""
 
 
 def departure(chain: Sequence[Position], author: int) -> Departure | None:

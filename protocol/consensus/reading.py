@@ -27,7 +27,7 @@ class Reading:
     def __init__(self, history: History) -> None:
         self.history = history
         self.votes: list[Signed] = []
-        """The votes to close the open step, as long as they are too few to close it."""
+        """The votes read so far to close the open step."""
 
     def add(self, signed: Signed) -> Outcome:
         """Take one message. Close the open step if it is complete, or if the votes suffice to close it.
@@ -98,19 +98,19 @@ class Reading:
         """
         position, message = self.history.position, signed.message
         if position.step < FORMED or position.kind is None:
-            raise RejectedMessageError("a vote on a step that takes none")
+            raise RejectedMessageError("a vote on a step that cannot be voted on")
         vote = read_vote(self.history.check_signature(signed))
         value, is_lock = vote.value, position.kind is Kind.LOCK
         is_here = (message.step, message.tip) == (position.root_step, position.root_tip)
         if not is_here or value is None or value[:2] != (position.step, position.tip):
             raise RejectedMessageError("a vote on another history, or on another step")
         if isinstance(value.entries, bytes) is not is_lock or (is_lock and self.history.held):
-            raise RejectedMessageError("a vote in the form for another step, or beside messages of a LOCK")
+            raise RejectedMessageError("a vote with the value of another kind of step, or beside messages of a LOCK")
         is_right = value.entries == position.signed_hash or (
             len(value.entries) == len(position.owed) and b"" in value.entries
         )
         if not is_right:
-            raise RejectedMessageError("a vote that closes the step with nothing that fits it")
+            raise RejectedMessageError("a vote whose value does not fit the step")
         if vote.author not in position.base or vote.author in position.left:
             raise RejectedMessageError("a vote by a player who may not vote on the step")
         return vote

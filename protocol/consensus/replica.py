@@ -87,7 +87,7 @@ class Replica:
         """Votes on unknown roots, by author and (step, round, tip, kind)."""
         self._aside: dict[tuple[int, bool], Signed] = {}
         """Each author's last stray message and last stray vote, with checked signatures: a LOCK of another state, a
-        RESULT of another end, a message too late or of another history. The author may yet contradict one."""
+        RESULT of another end, a message too late or of another history. A later message may contradict one."""
         self.news: list[News] = []
         """The changes since the owner last took them."""
         self._stored_votes: set[bytes] = set()
@@ -108,7 +108,7 @@ class Replica:
 
     @property
     def is_diverged(self) -> bool:
-        """Whether the states that players lock disagree too much.
+        """Whether players have locked different states, so that the match cannot continue here.
 
         That is so if more than half of the base lock a state that differs from this node's, or if no state can still be
         locked by more than half of the base. It accuses no player: some program has a bug, perhaps this one.
@@ -137,8 +137,8 @@ class Replica:
 
     @property
     def hurried(self) -> frozenset[int]:
-        """The players who get only half a second of patience in the open step: proven cheats and, right after a LOCK
-        that votes have closed, players who had not signed it."""
+        """The players who get only half a second of patience in the open step: proven cheats, and, in the step after a
+        LOCK closed by votes, players who had not signed that LOCK."""
         is_behind = self.history.position.step == self.ballot.root.step
         return self._silent_at_lock.union(self.proven) if is_behind else frozenset(self.proven)
 
@@ -154,7 +154,7 @@ class Replica:
         try:
             for signed in messages:
                 self.history.check_signature(signed)
-                with suppress(RejectedMessageError):  # half of a proof, or a vote that nothing depends on any more
+                with suppress(RejectedMessageError):  # one of two contradicting messages, or an outdated vote
                     self.take(signed)
                 self.settle()
                 if signed.message.kind in VOTES:
@@ -274,7 +274,7 @@ class Replica:
         self._aside[signed.message.author, signed.message.kind in VOTES] = signed._replace(checked=True)
 
     def store_votes(self, votes: Iterable[Signed]) -> None:
-        """Queue votes for storage on which this node's own vote or a step that it closes depends."""
+        """Queue for storage the votes that this node's own vote, or a step that it closes, depends on."""
         for signed in votes:
             if signed.id not in self._stored_votes and signed.message.kind in VOTES:
                 self._stored_votes.add(signed.id)

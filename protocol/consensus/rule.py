@@ -30,8 +30,8 @@ class RejectedMessageError(PeerError, ValueError):
 
 class OtherStateError(RejectedMessageError):
     """A LOCK, WITNESS or RESULT signs a state other than the one that follows from this history, or a RESULT comes
-    before the end or from a player who resigned. One of the two programs has a bug. The author may later sign another
-    one, which contradicts it."""
+    before the end or from a player who resigned. One of the two programs has a bug. The author may later sign a second
+    one that contradicts it."""
 
     def __init__(self, reason: str = "another state: one of the two programs has a bug") -> None:
         super().__init__(reason)
@@ -60,14 +60,14 @@ class LostStakeError(LocalError):
 
 
 class HistoryView(Protocol):
-    """What a rule needs to know of the history."""
+    """The part of the history that rules use."""
 
     @property
     def genesis(self) -> Genesis:
         """The genesis: players, rules and purses."""
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
-        """Return whether this is the signature of a witness under the last but one LOCK before a position."""
+        """Return whether this is a witness's signature under the last but one LOCK before a position."""
 
 
 class Secrets(Protocol):

@@ -3,7 +3,7 @@
 Every step has a :class:`~protocol.consensus.position.Purpose`. Each purpose has a fixed script of message kinds in
 :data:`~protocol.consensus.kinds.SCRIPTS`. The state of the engine decides which purpose comes next: :data:`FOR` maps
 what the engine expects to the purpose that supplies it, and the last step of the script feeds the result to the engine.
-So this module contains no rules of the game, and the engine no peers::
+So this module contains no rules of the game, and the engine knows nothing about peers::
 
     FORMING (lock) → SEATING (commit, lock, reveal) → STAKES? → DEAL ⇄ TURN … ⇄ PUBLIC_DIE → SHOWDOWN → DEAL …
     … → ENDING (lock) → END

@@ -1,4 +1,4 @@
-"""The only hash construction of the protocol, and dice that nobody can choose, which are derived from hashes.
+"""The protocol's only hash construction, and joint dice derived from hashes, which no player can choose.
 
 ``H(tag, x1…xn) = SHA-256(u8 |tag| ‖ tag ‖ u8 n ‖ u32be |x1| ‖ x1 ‖ … ‖ u32be |xn| ‖ xn)``, with integers as u64be and
 tags ``p2pdice/3/…``, one per use. The length before every part makes the input injective: no two lists of parts hash

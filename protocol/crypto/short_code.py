@@ -4,9 +4,10 @@ The number finds the table and is not secret. The two words are the secret: 22 b
 program that may guess freely, so each :class:`CodeExchange` allows one guess, and the host three in all.
 
 The exchange is SPAKE2 over the Ed25519 group, with confirmation. A side that knows the code learns whether the other
-knows it, too. A side that does not can test one guess per exchange, and an eavesdropper none. The confirmation covers
-the table and both identity keys, so a relay between two links under its own key fails on both. The guest confirms
-first. So a host that counts wrong tries recognizes one before it sends anything that depends on the code.
+side knows it, too. A side that does not know it can test one guess per exchange, and an eavesdropper none. The
+confirmation covers the table and both identity keys, so a relay between two links under its own key fails on both. The
+guest confirms first. So a host, which counts wrong tries, recognizes one before it sends anything that depends on the
+code.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Peer(NamedTuple):
     key: bytes
     """The identity that it has proved."""
     version: int
-    """The highest protocol version that both sides speak or know of."""
+    """The highest protocol version that both sides offer."""
 
 
 def authenticate(connection: ssl.SSLObject) -> Peer:

@@ -45,7 +45,7 @@ ANEW: Final = 1.0
 ANSWER: Final = 3.0
 """Seconds to wait for an answer."""
 PAIR: Final = 8
-"""Overhead in bytes that a message counts for in a page, in addition to its data and its signature."""
+"""The overhead in bytes of each message in a page, in addition to its data and its signature."""
 
 
 @dataclass(slots=True)
@@ -68,7 +68,8 @@ class _PeerState:
     """Both nodes' HAVEs that caused the request; None if the peer is asked for everything, again and again until it
     answers."""
     shown: tuple[Have, Have] | None = None
-    """The same for the last series that the peer has answered: asking again is useless until one of them changes."""
+    """Both nodes' HAVEs before the last course that the peer has answered. Asking again is useless until one of them
+    changes."""
 
     def due(self, now: float) -> float:
         """Return when to send ``need``, for the first time or again; infinity for never."""
@@ -94,7 +95,7 @@ class CatchUp:
     # Links
 
     def linked(self, author: int, now: float) -> None:
-        """Begin with a new link. Frames sent over the previous link may be lost."""
+        """Start over with a peer whose link is new. Frames sent over the previous link may be lost."""
         self._peers[author] = _PeerState(self._waste.bucket(author, now))
         self._tell_at = min(self._tell_at, now + limits.KEEPALIVE)
 
@@ -254,8 +255,8 @@ class Relay:
     Every player reports which players it cannot reach (CUT), and the others pass those players' messages on to it. Each
     author has a budget for votes that are passed on, so that endless votes by one author cannot fill other players'
     links. Votes beyond the budget are not passed on; nodes that lack them and can use them request them. Other messages
-    need no budget, as an author has only one per step. If they shared the budget, a liar's votes could hold back the
-    liar's own message from a player, who would then be the one who is late.
+    need no budget, as an author has only one per step. If they shared the budget, a liar could exhaust it with votes,
+    so that the liar's next message would not be passed on to some player. That player would then seem to be late.
 
     :param me: this node's roster index; None for a spectator.
     :param linked: a live view of the linked players.

@@ -44,7 +44,7 @@ class Unlinked(NamedTuple):
 
     author: int
     on_purpose: bool = False
-    """Whether they sent LEAVE."""
+    """Whether the member sent LEAVE."""
 
 
 class Played(NamedTuple):

@@ -171,7 +171,8 @@ class EventFeed:
         return True
 
     def lost(self, author: int, on_purpose: bool, now: float) -> None:
-        """Record that a player's link is down; report it at once if they left on purpose, else if it stays down."""
+        """Record that a player's link is down. It is reported at once if they left on purpose, otherwise if it stays
+        down for :data:`LOST_AFTER`."""
         self._going[author] = now if on_purpose else now + LOST_AFTER
         self._on_purpose.add(author) if on_purpose else self._on_purpose.discard(author)
 

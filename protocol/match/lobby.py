@@ -1,7 +1,7 @@
-"""The lobby: how players come to sign one genesis. Sans-I/O.
+"""The lobby: how players agree on one genesis. Sans-I/O.
 
-The host has a :class:`HostedTable`, and an :class:`Attendance` of the guests who hold up a match. Every other player
-has a :class:`GuestTable`. The host decides which players may sign, and nothing else.
+The host has a :class:`HostedTable`, and an :class:`Attendance`, which tracks guests who hold up a match. Every other
+player has a :class:`GuestTable`. The host decides which players may sign, and nothing else.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class TableSettings:
     customs: Customs = field(default_factory=Customs)
     asks: Asks = "strangers"
     unlisted: bool = False
-    """Whether the table gets no short code and is not advertised, nor its match: nobody else should come."""
+    """Whether the table has no short code, and neither the table nor its match is advertised: nobody else should
+    come."""
 
 
 class HostedTable:
@@ -127,7 +128,7 @@ class HostedTable:
             raise NotAdmittedError(RefuseCode.FULL, "all seats are taken")
         if identity not in self.expected and self.settings.seats - len(self.records) <= len(self.expected):
             raise NotAdmittedError(
-                RefuseCode.FULL, "the last seats are kept for a moment for those who have just played here"
+                RefuseCode.FULL, "the last seats are kept for a moment for the players of the last match"
             )
 
     def check_join(self, identity: bytes, value: Value) -> JoinRecord:
@@ -148,7 +149,7 @@ class HostedTable:
         if record.join.table != self.id:
             raise NotAdmittedError(RefuseCode.NO_TABLE, "the request for a seat is for another table")
         if (seated := self._guests.get(identity)) is not None and seated.join.nickname != record.join.nickname:
-            raise NotAdmittedError(RefuseCode.REFUSED, "a guest does not change its name at the table")
+            raise NotAdmittedError(RefuseCode.REFUSED, "a guest cannot change names at the table")
         self.check_room(identity)
         return record
 
@@ -181,12 +182,12 @@ class HostedTable:
 
 
 class Attendance:
-    """The guests who hold up a host's match, and what that means for their seats.
+    """The guests who hold up a host's match, and whether they may keep their seats.
 
-    A guest *fails* a proposal by leaving, by sending a wrong message, by a JOIN that is refused, by having it withdrawn
-    a second time for a JOIN or a purse, by being without a link for :data:`~protocol.limits.LINK_LOST` seconds, or by
-    being silent for :data:`~protocol.limits.UNSIGNED` seconds in total over all proposals at this table. The caller
-    reports when proposals are made. Times are monotonic, in seconds.
+    A guest *fails* a proposal by leaving, by sending a wrong message, by a JOIN that is refused, by being without a
+    link for :data:`~protocol.limits.LINK_LOST` seconds, or by being silent for :data:`~protocol.limits.UNSIGNED`
+    seconds in total over all proposals at this table. A guest also fails if a second proposal must be withdrawn because
+    of the guest's JOIN or purse. The caller reports when proposals are made. Times are monotonic, in seconds.
     """
 
     def __init__(self) -> None:
@@ -196,7 +197,7 @@ class Attendance:
         self.returned: set[bytes] = set()
         """Guests for whose JOIN, purse or LEDGER of the host's purse a proposal was withdrawn."""
         self._silence = defaultdict[bytes, float](float)
-        """The seconds for which each guest was silent until :attr:`_since`; infinity for one not let in again."""
+        """The seconds for which each guest was silent until :attr:`_since`; infinity for a guest who is barred."""
         self._awaited: Collection[bytes] = ()
         self._since = 0.0
         """The time since which the host waits for the awaited guests."""
@@ -205,13 +206,13 @@ class Attendance:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody new is seated, and a match is proposed to the players who are left."""
+        """Whether no new guest gets a seat, and a match is proposed to the players who remain."""
         return self.is_started or self._failures >= limits.FAILURES
 
     def check(self, identity: bytes, guests: Collection[bytes]) -> None:
         """Check that a player may sit down.
 
-        :raises NotAdmittedError: if not.
+        :raises NotAdmittedError: if the player has failed here, or new guests no longer get a seat.
         """
         if self._silence[identity] >= limits.UNSIGNED:
             raise NotAdmittedError(RefuseCode.CLOSED, "a match was proposed here, and you kept it from forming")
@@ -285,7 +286,7 @@ class Lobby:
         :raises MalformedGenesisError: if the frames come too fast.
         """
         if not self._pace.admits(now):
-            raise MalformedGenesisError("the table changes without end")
+            raise MalformedGenesisError("the host changes the table too often")
 
     def update(self, table: Table) -> None:
         """Apply the host's description of the table.
@@ -320,7 +321,7 @@ class Lobby:
         if genesis.ruleset != self.ruleset:
             raise UnknownRulesError("the match has other rules than the table")
         if self.shown is None or genesis.patience != parse_patience(self.shown.patience):
-            raise MalformedGenesisError("the match leaves its players other times to act than the table")
+            raise MalformedGenesisError("the match gives its players other times to act than the table")
         if all(record.join.identity != self.host for record in genesis.roster):
             raise MalformedGenesisError("the host does not play in the match")
         return genesis

@@ -184,7 +184,7 @@ class Match:
 
     @property
     def hand(self) -> tuple[int, ...]:
-        """This node's dice in the current round: faces, ascending."""
+        """The faces of this node's dice in the current round, ascending."""
         return self._hand_at(self.history.position)
 
     def _hand_at(self, position: Position) -> tuple[int, ...]:
@@ -290,8 +290,8 @@ class Match:
     def _is_calm(self) -> bool:
         """Return whether another message for the open step only has to be kept, unless it is the last one.
 
-        That is so if no timer has been due since the step opened, nobody is missing or a proven cheat, nobody has
-        voted, and no message is held that belongs elsewhere.
+        That is so if no timer has been due since the step opened, no player counts as missing or as a proven cheat,
+        nobody has voted, and this node holds no message for another step or history.
         """
         is_open = self._calm_tip == self.history.position.tip
         return is_open and self.waiting.nothing_was_due(self._now) and self.replica.is_calm

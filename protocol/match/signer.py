@@ -222,7 +222,7 @@ class Signer:
         return RULES[kind].binds(position, self._witnessed)
 
     def hand(self, position: Position) -> tuple[int, ...]:
-        """Return this player's dice at a position: faces, ascending; empty if there are none."""
+        """Return the faces of this player's dice at a position, ascending; empty if there are none."""
         deal = position.deal
         if deal is None or self._me not in deal.commitments:
             return ()
@@ -270,7 +270,7 @@ class Signer:
 
 
 def _is_cheap_to_resign(position: Position) -> bool:
-    # Cheap for the others: a showdown is opened first, and nobody can leave at a LOCK.
+    # Whether the others can go on at once: a player opens at a showdown before resigning, and cannot leave at a LOCK.
     assert position.kind is not None
     stage = RULES[position.kind].stage
     return stage is not Stage.LOCK and (stage is not Stage.OPEN or position.purpose in ROLLS)

@@ -133,7 +133,7 @@ class Timeouts:
 
     Patience starts again when the step changes, when a link comes back (a few times per step, so that reconnecting is
     no way to stall either), when enough players are linked again to continue, and when this machine has slept. It lasts
-    only half a second with players who provably broke the rules, or whom a vote has just passed over at a LOCK.
+    only half a second with players who provably broke the rules, or had not signed a LOCK that votes have just closed.
 
     Patience is unlimited with a person who plays only against their own programs (:class:`Party`): nobody is kept
     waiting. The programs' nodes decide this for themselves; the genesis does not contain it. A node's owner may also
@@ -212,8 +212,8 @@ class Timeouts:
 
     @property
     def earliest(self) -> float:
-        """The earliest time at which patience can be over with somebody who is not hurried. With the others it is over
-        earlier, but then :attr:`Voter.wake` is due."""
+        """The earliest time at which patience can end with a player who is not hurried. With hurried players it ends
+        earlier; :attr:`Voter.wake` is that time."""
         return self.opened + limits.GRACE
 
     @property
@@ -222,10 +222,11 @@ class Timeouts:
         return float(self._patience.automatic)
 
     def standing(self, number: int) -> float:
-        """Return for how many seconds a CLOSE without a value of this round must have stood before it is signed.
+        """Return for how many seconds the ballot must have proposed this round's CLOSE without a value before this node
+        signs it.
 
-        It grows with the round, as Tendermint's timeouts do. All votes of past rounds are kept, and a match may stand
-        still for days because somebody is gone without whom nobody can decide.
+        The time grows with the round, as Tendermint's timeouts do. All votes of past rounds are kept, and a match can
+        stand still for days if no decision is possible without a player who is away.
         """
         return self.round_seconds * (1 + number // limits.ROUNDS_OF_A_LENGTH)
 
@@ -283,7 +284,7 @@ class Voter:
             self._close = self._close[0], now
 
     def vote(self, now: float, has_quorum: bool) -> Vote | None:
-        """Return the vote that this player should sign now, if any. Its grounds have been sent and stored then.
+        """Return the vote that this player should sign now, if any, after sending and storing its grounds.
 
         :param has_quorum: whether more than half of the base are linked. Only then can patience be over, and a voting
             round end without a decision.
@@ -304,7 +305,7 @@ class Voter:
         return self._ripe_close(now) or (self._ripe_nil(now) if has_quorum else None)
 
     def _ripe_close(self, now: float) -> Vote | None:
-        """Return the CLOSE, once others have had time to see the majority and to prove that somebody voted twice."""
+        """Return the CLOSE once others have had time to see the majority, and to prove it if a player voted twice."""
         vote = self._replica.ballot.close_vote
         if vote is None:
             self._close = None

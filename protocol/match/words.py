@@ -1,6 +1,6 @@
 """Chat: signed messages between the people at a table, beside the game. Sans-I/O.
 
-A chat message is called a *word*. Its author signs it with the identity key for one table or one match, with an ever
+A chat message is called a *word*. Its author signs it with the identity key for one table or one match, with an ever-
 increasing number. So nobody can alter, forge or repeat a word, or carry it to another table. Words are not part of the
 history: they are never stored, appear in no transcript, and prove nothing about the game.
 

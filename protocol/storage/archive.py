@@ -195,8 +195,8 @@ def path_for(home: Home, store: Store, stored: StoredMatch) -> Path:
 
 
 def own_rules_word(store: Store, ruleset: Ruleset) -> str:
-    """Return the word for a ruleset in a file name. House rules are called by the owner's own name only, never by other
-    people's. Without it, or if the store cannot be read, they get a general word."""
+    """Return the word for a ruleset in a file name. For house rules, this is the owner's name for them, never another
+    person's; a general word if the owner has given no name, or the store cannot be read."""
     with suppress(StoreError):
         return rules_word(ruleset, store.rules_names(own=True).get(ruleset_hash(ruleset), ""))
     return rules_word(ruleset)

@@ -89,7 +89,7 @@ class Backup(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What was done to a home."""
+    """The changes that a restore has made to a home."""
 
     former_key: Path | None
     """Where the previous key is kept; None if there was none."""
@@ -211,7 +211,7 @@ def restore(home: Home, path: Path) -> Restored:
             draft = _make_store(path, Path(folder))
             if home.store.exists() and not is_damaged:
                 _take_trusted(home.store, draft)
-        # First, as it fails if the home's key cannot be trusted.
+        # The key is replaced first, because that fails if the home's key cannot be trusted.
         former_key = replace_key_file(home.identity, backup.key)
         former_store = put_aside(home.store) if is_damaged else None
         if draft is not None:
@@ -340,7 +340,7 @@ def _require_key(key: bytes, path: Path) -> None:
 
 
 def _condition(home: Home) -> tuple[bool, bool]:
-    """Return whether a home's store is damaged, and whether it has contents to keep. The caller holds the home."""
+    """Return whether a home's store is damaged, and whether it has contents to keep. The caller has locked the home."""
     if not home.store.exists():
         return False, False
     try:

@@ -1,8 +1,8 @@
-"""The file of a store: opening, holding, checking, upgrading and repairing it, whatever its tables contain.
+"""The file of a store: opening, locking, checking, upgrading and repairing it, independent of its tables.
 
-One process at a time holds the file and writes to it. Its lock is released by the system when the process dies. Others
-can read the file meanwhile. The database has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync`` on macOS),
-so committed data survives a crash of the process or the system and a power cut.
+One process at a time locks the file and writes to it. The system releases the lock when the process dies. Other
+processes can read the file meanwhile. The database has a write-ahead log with ``synchronous=FULL`` (and ``fullfsync``
+on macOS), so committed data survives a crash of the process or the system and a power cut.
 
 To read a database, SQLite writes files beside it. Where it cannot, because the disk is full or read-only, a copy is
 read: in memory if the system has a memory-backed folder or the log is empty, otherwise in the folder for temporary
@@ -103,7 +103,7 @@ class OtherFormatError(StoreError):
 
 
 class DamagedStoreError(StoreError):
-    """The file is not a store, or contains data other than was written. An empty file raises no error."""
+    """The file is not a store, or its data differs from what was written. An empty file raises no error."""
 
     hint = (
         "the file is damaged, not empty, and was left as it is: put it back from a backup, or move it away to go on"

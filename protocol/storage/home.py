@@ -72,7 +72,7 @@ def note_of(store: Path) -> Path:
 
 
 def close_to_others(folder: Path) -> Parts:
-    """Remove the access of other accounts on this machine to a home, which by default they could read.
+    """Make a home inaccessible to other accounts on this machine, which could read it by default.
 
     Only a home is closed, not a folder that also holds other things or belongs to another account. Once a home is
     closed, only its owner can put files into it. Files that others put there before are rejected and left unchanged.
@@ -128,7 +128,8 @@ _LITTER: Final = (".DS_Store", ".directory", ".localized")
 
 
 def _left_open(folder: Path) -> Parts:
-    """Report that a home is on a disk that hides nothing from other accounts, and leave a note so as to do so once."""
+    """Report that other accounts can read every file on a home's disk. A file in the home notes that this was reported,
+    so it is reported only once."""
     said = (
         " is on a disk that keeps no file from other accounts of this machine: they can read your key, and play in your"
         " name; if others use this machine, choose a folder on another disk with --home DIR"

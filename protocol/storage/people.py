@@ -30,7 +30,7 @@ NAMESAKES: Final = 3
 
 
 class UsedName(NamedTuple):
-    """A name under which somebody has played."""
+    """A name under which a person has played."""
 
     name: str
     matches: int
@@ -43,7 +43,7 @@ class Person(NamedTuple):
 
     fingerprint: str
     names: tuple[UsedName, ...] = ()
-    """The latest used name first; empty for somebody who was never met."""
+    """The latest used name first; empty if the person was never met."""
     trusted_as: str | None = None
     """The name under which the owner trusts the key, perhaps empty; None if the key is not trusted."""
 
@@ -67,7 +67,7 @@ class Person(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """What is suspicious, as far as this home knows, about a key that plays under a name."""
+    """Suspicious facts, from this home's records, about a key that plays under a name."""
 
     known_as: tuple[str, ...] = ()
     """The names under which the key has played here before, if its present name is new."""
@@ -120,9 +120,9 @@ class People:
         return Person(key, names, trusted[0][0] if trusted else None)
 
     def mismatch(self, key: str, name: str, but: bytes = b"") -> Mismatch:
-        """Return what is suspicious about a key that plays under a name.
+        """Return suspicious facts about a key that plays under a name.
 
-        Nothing is, if both are new or have been met together. A name used by somebody trusted is always reported,
+        There are none if both are new or have been met together. A name used by a trusted person is always reported,
         unless this key is trusted too and has used the name. Names with the mark of bots have no namesakes.
 
         :param key: the fingerprint of the key.
@@ -173,7 +173,7 @@ def _checked(key: str) -> str:
 
 
 def meet(database: sqlite3.Connection, match: bytes) -> None:
-    """Record who plays in a formed match. Recording a match again changes nothing.
+    """Record the players of a formed match. Recording a match again changes nothing.
 
     :raises sqlite3.Error: if the store cannot be written.
     """

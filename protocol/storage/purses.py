@@ -1,4 +1,4 @@
-"""The purses in a store: the owner's own, and those that other players showed for matches this node was bound to."""
+"""The purses in a store: the owner's own, and purses that other players showed for matches that bound this node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA: Final = (
     "CREATE INDEX purses_met_by_identity ON purses_met (identity)",
     "CREATE TABLE purse_ends (match BLOB PRIMARY KEY, evidence BLOB NOT NULL)",
 )
-"""The present tables. ``purses_met`` has a row for each player of each match that this node was bound to."""
+"""The present tables. ``purses_met`` has a row for each player of each match that bound this node."""
 
 
 class OwnPurse(NamedTuple):
@@ -39,7 +39,7 @@ class OwnPurse(NamedTuple):
 
 
 class Met(NamedTuple):
-    """What a player brought to a match that this node was bound to."""
+    """The purse that a player brought to a match that bound this node."""
 
     match: bytes
     era: int
@@ -131,7 +131,7 @@ class Purses:
                 database.execute("INSERT OR REPLACE INTO purse_ends VALUES (?, ?)", (match, encode(evidence)))
 
     def met(self, identity: bytes) -> tuple[Met, ...]:
-        """Return what a player brought to matches with this node, oldest first."""
+        """Return the purses that a player brought to matches with this node, oldest first."""
         query = "SELECT match, era, height, shown, stake, outcome FROM purses_met WHERE identity = ? ORDER BY rowid"
         return tuple(
             Met(*row) for row in self.database.read(query, (identity,), (bytes, int, int, bytes, bytes, bytes))
@@ -148,11 +148,11 @@ class Purses:
         return tuple(match for (match,) in rows)
 
     def everybody(self) -> tuple[bytes, ...]:
-        """Return the identities of all players whose purses were in matches that this node was bound to."""
+        """Return the identities of all players whose purses were in matches that bound this node."""
         return tuple(each for (each,) in self.database.read("SELECT DISTINCT identity FROM purses_met", (), (bytes,)))
 
     def forget(self, identity: bytes) -> bool:
-        """Delete everything that a player brought to matches, and return whether there was anything."""
+        """Delete all purses that a player brought to matches, and return whether there were any."""
         with self.database.transaction() as database:
             return database.execute("DELETE FROM purses_met WHERE identity = ?", (identity,)).rowcount > 0
 

@@ -1,4 +1,4 @@
-"""The stakes of a home while no node runs there: its purse, purses that it met, and how players make a match void.
+"""The stakes of a home while no node runs there: its purse, other players' purses, and making a match void.
 
 To make a match void, each player sends the others a line of text: ``VOID-`` and, in base32, the match id and the
 signature under the RESULT that declares the match void. The line is no secret: it permits nothing that its player has

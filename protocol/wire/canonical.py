@@ -2,7 +2,7 @@
 
 Values are arrays (Python tuples), integers, byte strings and text. There are no maps, floats, booleans, nil or
 extension types. The ``msgpack`` package alone accepts long forms of integers, booleans, NaN, maps with duplicate keys
-and 1,024 levels of nesting. This module refuses everything by which one value could have two encodings.
+and 1,024 levels of nesting. This module refuses everything that would give one value two encodings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _pack: Final[Callable[[object], bytes]] = msgpack.Packer().pack
 
 
 def _check(value: object, depth: int) -> None:
-    """Refuse other types than these four, and arrays nested deeper than ``depth``."""
+    """Refuse types other than tuple, int, bytes and str, and arrays nested deeper than ``depth``."""
     if type(value) is tuple:
         if not depth:
             raise NotCanonicalError(f"nested deeper than {DEPTH} arrays")

@@ -124,7 +124,7 @@ class Customs(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The table as its guests need to know it, sent at each change."""
+    """The host's description of the table, sent to guests and spectators at each change."""
 
     name: str
     ruleset: Value

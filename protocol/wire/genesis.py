@@ -285,11 +285,11 @@ def unchecked_genesis(data: bytes) -> Genesis:
         raise MalformedGenesisError("a player's entry is for another table")
     identities = [record.join.identity for record in records]
     if identities != sorted(set(identities)):
-        raise MalformedGenesisError("the players are out of order, or one of them sits there twice")
+        raise MalformedGenesisError("the players are out of order, or one of them appears twice")
     check_keys([record.join for record in records])
     genesis = Genesis(cast("bytes", table), parse_ruleset(options), parse_patience(patience), records)
     if len({record.join.head is None for record in records}) > 1 or (genesis.has_purses and not genesis.ruleset.stakes):
-        raise MalformedGenesisError("all players bring a purse to a match with stakes, and to no other")
+        raise MalformedGenesisError("a match has purses only if it has stakes and all players bring one")
     return genesis
 
 

@@ -90,7 +90,7 @@ def loss(match: bytes, bet: int, tickets: int) -> Record:
 
 
 class Relation(Enum):
-    """The relation of a purse that is shown to the known one. An open stake counts as a record."""
+    """How a purse that a peer shows relates to the known one. An open stake counts as a record."""
 
     SAME = "same"
     LONGER = "longer"
@@ -117,11 +117,11 @@ class Purse:
         self.era = era
         self.records = records
         if not start.height and start != _first(owner, era):
-            raise MalformedPurseError("the purse does not begin as a purse does")
+            raise MalformedPurseError("the first state of the purse is wrong")
         if not _fits(era, start, records):
             raise MalformedPurseError("the purse is too long")
         if len({record.match for record in records}) < len(records):
-            raise MalformedPurseError("a match stands in the purse twice")
+            raise MalformedPurseError("the purse has two records of one match")
         states = [start]
         for record in records:
             states.append(_after(states[-1], record))
@@ -219,7 +219,7 @@ def _after(before: PurseState, record: Record) -> PurseState:
         owned,
     )
     if not (is_amount(after.balance) and is_amount(after.tickets) and after.height < NUMBER_LIMIT):
-        raise MalformedPurseError("no purse holds so much")
+        raise MalformedPurseError("the purse exceeds the largest amount or height")
     return after
 
 
@@ -246,7 +246,7 @@ def parse_purse(owner: bytes, value: Value) -> Purse:
     """
     era, start, records = parts(value, "a purse", is_number, is_array, is_array)
     state = PurseState(*parts(start, "the first state of a purse", is_number, is_id, is_amount, is_amount, _are_souls))
-    # A folded ledger has 400 records at least. So nobody who hands it back can cut it off much further than its owner.
+    # A ledger that its owner has folded keeps at least 400 records, so a peer who passes it on can cut off few more.
     if state.height and len(records) < RECORDS // 3:
         raise MalformedPurseError("the purse shows too few records")
     return Purse(owner, era, state, tuple(map(_parse_record, records)))

@@ -197,13 +197,13 @@ def test_a_bet_needs_the_stake_of_its_player() -> None:
     bets = account().bets
     assert bets[0] != (0, 0)
     for other in ((bets[0][0] + 1, 0), (bets[0][0] - 1, 0), (bets[0][0], 1)):
-        refused(told(account()._replace(bets=(other, *bets[1:]))), "nobody has signed")
+        refused(told(account()._replace(bets=(other, *bets[1:]))), "player has not signed")
     evidence = right()
     step, tip, stakes = evidence[1]
     evidence[1] = (step, tip, stakes[1:])
-    refused(evidence, "nobody has signed")
+    refused(evidence, "player has not signed")
     evidence[1] = ()
-    refused(evidence, "nobody has signed")
+    refused(evidence, "player has not signed")
 
 
 def test_who_opened_no_stake_in_time_loses_nothing() -> None:
@@ -306,7 +306,7 @@ def test_an_impossible_account_is_refused_though_all_have_signed_it(change: dict
 def test_evidence_of_another_form_is_refused(part: int, value: Any) -> None:
     evidence = right()
     evidence[part] = value
-    refused(evidence, "wrong form|out of order|cannot be|before it was formed")
+    refused(evidence, "wrong form|out of order|cannot be read|invalid genesis|before it was formed")
 
 
 def test_evidence_has_five_parts_of_a_match_with_purses() -> None:
