@@ -156,7 +156,7 @@ class Ballot:
             return self._take_vote(read_vote(signed), is_kept=is_kept)
         outcome = self.branches.take(signed, self._named, is_kept=is_kept)
         if outcome is Outcome.ADDED:
-            self._changed()
+            self._count = self._line = None
         return outcome
 
     def _take_vote(self, vote: Vote, *, is_kept: bool) -> Outcome:
@@ -175,7 +175,7 @@ class Ballot:
                 return Outcome.SURPLUS
         is_late = vote.round < self.round - 1
         self._votes[slot] = (*known, vote)
-        self._changed()
+        self._count = self._line = None
         if not is_kept:
             self._forget()
             if slot not in self._votes:
@@ -192,7 +192,7 @@ class Ballot:
         """Close every step that has all its messages. Return messages that were kept for steps unknown until now; the
         caller takes them again."""
         found = list(self.branches.grow(self._named))
-        self._changed()
+        self._count = self._line = None
         return found
 
     def convict(self, author: int, tip: bytes = b"") -> None:
@@ -204,9 +204,6 @@ class Ballot:
         self._convicted.add(author)
         if tip:
             self._judged_at.add(tip)
-        self._changed()
-
-    def _changed(self) -> None:
         self._count = self._line = None
 
     def _forget(self) -> None:
@@ -328,7 +325,7 @@ class Ballot:
     @property
     def closed(self) -> Closed | None:
         """The step that is closed for good; None while the root stays the same."""
-        decided = self._counted.decided
+        decided = self._counted.decided if self._votes else None
         if decided is not None:
             value, votes = decided
             position, certificate = self.branches.positions[value.tip], tuple(vote.signed for vote in votes)
@@ -363,7 +360,7 @@ class Ballot:
     @property
     def has_resigned(self) -> bool:
         """Whether this node has signed a RESIGN after this root. From then on it neither signs nor votes."""
-        return any(signed.message.kind is Kind.RESIGN for signed in self._own())
+        return self.me is not None and any(signed.message.kind is Kind.RESIGN for signed in self.branches.own(self.me))
 
     @property
     def may_resign(self) -> bool:
@@ -374,11 +371,9 @@ class Ballot:
     def may_lock(self) -> bool:
         """Whether this node may sign the open LOCK: only if it has not voted, there is no leading polka, and it has
         signed no LOCK of another branch."""
-        is_bound = any(signed.message.kind is Kind.LOCK for signed in self._own())
+        own = self.branches.own(self.me) if self.me is not None else ()
+        is_bound = any(signed.message.kind is Kind.LOCK for signed in own)
         return not (is_bound or self.has_voted or self.leading is not None)
-
-    def _own(self) -> Iterator[Signed]:
-        return iter(()) if self.me is None else self.branches.own(self.me)
 
     @property
     def _may_vote(self) -> bool:
@@ -415,7 +410,8 @@ class Ballot:
         :param over: the missing authors for whom this node's patience is over.
         """
         number, leading = self.round, self.leading
-        if self.me is None or self._has_voted_in(number) or (leading is not None and leading.round >= number):
+        has_voted = (number, self.me, False) in self._votes or self._has_closed(number)
+        if self.me is None or has_voted or (leading is not None and leading.round >= number):
             return None
         value = self.wish(over)
         polka_round = leading.round if leading is not None else -1
@@ -461,9 +457,6 @@ class Ballot:
 
     def _has_closed(self, number: int) -> bool:
         return (number, self.me, True) in self._votes
-
-    def _has_voted_in(self, number: int) -> bool:
-        return self._has_closed(number) or (number, self.me, False) in self._votes
 
     # For other nodes
 

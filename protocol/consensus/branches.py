@@ -130,29 +130,27 @@ class Branches:
 
         :param named: by tip or message id, the authors of the votes that name it.
         """
-        for tip in list(self._ends):
-            yield from self._grow(self.positions[tip], named)
-
-    def _grow(self, position: Position, named: Names) -> Iterator[Signed]:
-        if position.is_boundary or not self.is_full(position):
-            return
-        slots, children = self.messages[position.tip], self._children.setdefault(position.tip, [])
-        is_single = all(len(slots[author]) == 1 for author in position.owed)
-        if is_single:
-            del self._ends[position.tip]
-        wanted = () if is_single else self._wanted(named)
-        builds_all = is_single or position.step < FORMED
-        for entries in self._closings(position, slots):
-            tip = self._folding.tip_after(position, entries)
-            if tip in self.positions or not (builds_all or tip in wanted):
+        growing = [self.positions[tip] for tip in self._ends]
+        for position in growing:
+            if position.is_boundary or not self.is_full(position):
                 continue
-            after = self._folding.after(position, entries)
-            self.positions[tip], self.messages[tip], self._parents[tip] = after, {}, position.tip
-            self._closed_with[tip] = entries
-            children.append(tip)
-            self._ends[tip] = None
-            yield from self.ripe()
-            yield from self._grow(after, named)
+            slots, children = self.messages[position.tip], self._children.setdefault(position.tip, [])
+            is_single = all(len(slots[author]) == 1 for author in position.owed)
+            if is_single:
+                del self._ends[position.tip]
+            wanted = () if is_single else self._wanted(named)
+            builds_all = is_single or position.step < FORMED
+            for entries in self._closings(position, slots):
+                tip = self._folding.tip_after(position, entries)
+                if tip in self.positions or not (builds_all or tip in wanted):
+                    continue
+                after = self._folding.after(position, entries)
+                self.positions[tip], self.messages[tip], self._parents[tip] = after, {}, position.tip
+                self._closed_with[tip] = entries
+                children.append(tip)
+                self._ends[tip] = None
+                growing.append(after)
+                yield from self.ripe()
 
     def ripe(self) -> Iterator[Signed]:
         """Yield kept messages whose step has become known, and stop keeping them."""

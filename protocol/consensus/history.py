@@ -55,7 +55,8 @@ class History:
         self.genesis_data = genesis_data
         self.match = match_id(genesis_data)
         self.keys = tuple(PublicKey(record.join.match_key) for record in self.genesis.roster)
-        everyone = tuple(range(len(self.keys)))
+        self.roster_size = len(self.keys)
+        everyone = tuple(range(self.roster_size))
         first = Position(
             step=0,
             tip=self.match,
@@ -86,10 +87,6 @@ class History:
         """The id of the move judged last, and the transition that it causes."""
         self._checked: dict[bytes, Signed] = {}
         """The messages whose signatures were checked last, by signature. All copies of a history share this cache."""
-
-    @property
-    def roster_size(self) -> int:
-        return len(self.keys)
 
     def missing(self) -> tuple[int, ...]:
         """Return the authors whose message the open step still lacks."""
@@ -168,11 +165,6 @@ class History:
             (self.results if self.position.kind is None else self.held)[signed.message.author] = signed
         return outcome
 
-    def withdrawn(self, message: Message) -> tuple[Signed, ...]:
-        """Return the author's RESIGN for the same step before the match was formed; empty if there is none."""
-        signed = self.withdrawals.get(message.author)
-        return (signed,) if signed is not None and signed.message.tip == message.tip else ()
-
     def _withdraw(self, signed: Signed) -> Outcome:
         message = signed.message
         if message.step > self.position.step:
@@ -250,7 +242,7 @@ class History:
         author, step = message.author, message.step
         votes = self.certificates.get(message.tip, ())
         said = [vote for vote in votes if vote.message.author == author]
-        if not self.goes_through(message):
+        if step >= len(self.chain) or self.chain[step].tip != message.tip:
             return said
         book: Mapping[int, Signed] = self.results if self.chain[step].kind is None else self.held
         if step + 1 < len(self.chain):
@@ -298,9 +290,15 @@ class History:
         """Return the tip after a step that closes with these messages."""
         return tip_after(position, entries, self.roster_size)
 
-    def after(self, position: Position, entries: Mapping[int, Signed]) -> Position:
-        """Return the position after a step that closes with these messages."""
-        return self._after(position, entries, ())
+    def after(
+        self, position: Position, entries: Mapping[int, Signed], certificate: tuple[Signed, ...] = ()
+    ) -> Position:
+        """Return the position after a step that closes with these messages, and by this certificate if votes close
+        it."""
+        judged = self._transition
+        is_judged = judged is not None and any(signed.id == judged[0] for signed in entries.values())
+        transition = judged[1] if judged is not None and is_judged else None
+        return advance(self.genesis, self.match, position, entries, certificate, transition)
 
     def is_countersigned(self, position: Position, witness: int, signature: bytes) -> bool:
         """Return whether this is a witness's signature under the last but one LOCK before a position."""
@@ -324,24 +322,13 @@ class History:
         before = self.position
         if certificate:
             self.certificates[before.root_tip] = certificate
-        self.position = self._after(before, entries, certificate)
+        self.position = self.after(before, entries, certificate)
         self.chain.append(self.position)
         self.held = {}
         if before.kind is Kind.LOCK:
             self.countersigned = {tip: self.countersigned.get(tip, {}) for _, tip, *_ in self.position.locks}
         if self.position.kind is Kind.LOCK and not self.position.owed:
             self.settle({}, ())
-
-    def _after(
-        self,
-        position: Position,
-        entries: Mapping[int, Signed],
-        certificate: tuple[Signed, ...],
-    ) -> Position:
-        judged = self._transition
-        is_judged = judged is not None and any(signed.id == judged[0] for signed in entries.values())
-        transition = judged[1] if judged is not None and is_judged else None
-        return advance(self.genesis, self.match, position, entries, certificate, transition)
 
     def full(self, step: int) -> Position:
         """Return the position before a step, with its state even if that was dropped."""
@@ -361,7 +348,7 @@ class History:
         for index in range(start + 1, len(self.chain)):
             following = self.chain[index]
             if following.is_without_state:
-                again = self._after(position, following.entries, following.certificate)
+                again = self.after(position, following.entries, following.certificate)
                 following = following._replace(state=again.state, happened=again.happened, is_without_state=False)
             position = following
             if index >= step:

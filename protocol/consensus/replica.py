@@ -113,6 +113,8 @@ class Replica:
         That is so if more than half of the base lock a state that differs from this node's, or if no state can still be
         locked by more than half of the base. It accuses no player: some program has a bug, perhaps this one.
         """
+        if self.is_calm:
+            return False
         position, held = self.history.position, self.history.held
         aside = (stray.message for stray in self._aside.values() if stray.message.tip == position.tip)
         signed = {each.author: each.body for each in aside if each.kind in (Kind.LOCK, Kind.WITNESS)}
@@ -191,7 +193,10 @@ class Replica:
         """Return all kept messages that a message by the same author might contradict."""
         author = message.author
         said = [signed for slot in (False, True) if (signed := self._aside.get((author, slot))) is not None]
-        said += (*self.history.said(message), *self.history.withdrawn(message))
+        said += self.history.said(message)
+        withdrawal = self.history.withdrawals.get(author)
+        if withdrawal is not None and withdrawal.message.tip == message.tip:
+            said.append(withdrawal)
         if message.kind is Kind.RESULT:
             said += [self.history.results[author]] if author in self.history.results else []
             said += self.ballot.branches.own(author)  # RESULTs for any tip: a player signs only one per match
@@ -218,8 +223,11 @@ class Replica:
                 signed = history.check_signature(signed)
                 outcome = self.ballot.take(signed, is_kept=self._is_loading or message.author == self.me)
                 if outcome is Outcome.ADDED:
-                    if self._is_settled and self._leaves_open(message):
-                        history.held[message.author] = signed
+                    branches, position = self.ballot.branches, history.position
+                    is_open = message.tip == position.tip and not (self.ballot.has_votes or self.proven)
+                    is_first = is_open and len(branches.messages[message.tip][message.author]) == 1
+                    if self._is_settled and is_first and not branches.is_full(position):
+                        history.held[message.author] = signed  # nothing else follows from the message
                     else:
                         self._is_settled = False
         except MisconductError as error:
@@ -237,13 +245,6 @@ class Replica:
         if outcome in (Outcome.FOREIGN, Outcome.LATE):
             self._put_aside(signed)
         return outcome
-
-    def _leaves_open(self, message: Message) -> bool:
-        """Return whether an added message only fills a slot of the open step, so that nothing else follows from it."""
-        position, ballot = self.history.position, self.ballot
-        if message.tip != position.tip or ballot.has_votes or self.proven:
-            return False
-        return len(ballot.branches.messages[message.tip][message.author]) == 1 and not ballot.branches.is_full(position)
 
     def _take_vote(self, signed: Signed) -> Outcome:
         history, message, root = self.history, signed.message, self.ballot.root
@@ -285,7 +286,10 @@ class Replica:
             self.proven[error.author] = error
             self.ballot.convict(error.author, error.evidence[0].message.tip if len(error.evidence) == 1 else b"")
             self._is_settled = False
-            proof = write_proof(self._history_at(error.evidence[0]), error)
+            history, message = self.history, error.evidence[0].message
+            if not history.goes_through(message) and message.tip in self.ballot.branches.positions:
+                history = history.along(self.ballot.branches.path(message.tip))
+            proof = write_proof(history, error)
             self.news += [*(Learned(signed) for signed in error.evidence), Proven(error, proof)]
 
     # Following the ballot
@@ -295,7 +299,11 @@ class Replica:
         if self._is_settled:
             return
         while True:
-            self._grow()
+            while again := self.ballot.grow():
+                evidence = [signed for error in self.proven.values() for signed in error.evidence]
+                for signed in (*again, *evidence):
+                    with suppress(RejectedMessageError):
+                        self.take(signed)
             closed = self.ballot.closed
             if closed is None:
                 break
@@ -305,13 +313,6 @@ class Replica:
         for signed in [*self.ballot.branches.ripe()]:  # witnesses' signatures
             with suppress(RejectedMessageError):
                 self.take(signed)
-
-    def _grow(self) -> None:
-        while again := self.ballot.grow():
-            evidence = [signed for error in self.proven.values() for signed in error.evidence]
-            for signed in (*again, *evidence):
-                with suppress(RejectedMessageError):
-                    self.take(signed)
 
     def _follow(self, line: Sequence[Position], held: Mapping[int, Signed]) -> None:
         since = self.history.follow(line, held)
@@ -342,13 +343,6 @@ class Replica:
         if self._stored_votes or closed.certificate or stray:
             self._stored_votes.clear()
             self.news.append(Replace(tuple(self.messages())))
-
-    def _history_at(self, signed: Signed) -> History:
-        """Return the history by which a message should be judged: this node's own, or one along a branch."""
-        tip = signed.message.tip
-        if self.history.goes_through(signed.message) or tip not in self.ballot.branches.positions:
-            return self.history
-        return self.history.along(self.ballot.branches.path(tip))
 
     # For other nodes and the store
 

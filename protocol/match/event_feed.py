@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Final
 
-from p2pdice.events import Event, PlayerOut
+from p2pdice.events import PlayerOut
 from protocol.consensus.history import History
 from protocol.consensus.kinds import RULES
 from protocol.consensus.position import FORMED, Position, Stage, departure
@@ -65,7 +65,10 @@ class MatchEvents:
             yield self._start(after, resumed=False)
         following = [state for _, state in after.happened[1:]]  # all events of one input share one state
         for (event, state), later in zip_longest(after.happened, following):
-            yield Happened(event, state, self._eviction(after, event), is_last=later is not state)
+            eviction = None
+            if isinstance(event, PlayerOut) and event.reason == "evicted":
+                eviction = self._eviction(after, event.seat)
+            yield Happened(event, state, eviction, is_last=later is not state)
         if after.deal is not before.deal and (hand := self._hand(after)):
             yield DiceRolled(hand)
 
@@ -84,10 +87,8 @@ class MatchEvents:
         by_seat = tuple(self.info[author] for author in seats)
         return MatchStarted(self.history.match.hex(), ruleset, by_seat, seat, position.state, resumed)
 
-    def _eviction(self, position: Position, event: Event) -> Eviction | None:
-        if not isinstance(event, PlayerOut) or event.reason != "evicted":
-            return None
-        author = position.seats[event.seat]
+    def _eviction(self, position: Position, seat: int) -> Eviction | None:
+        author = position.seats[seat]
         departed = departure(self.history.chain, author)
         if departed is None:
             return None
@@ -148,7 +149,7 @@ class EventFeed:
                     if self._is_formed:
                         continue  # reported before the history changed
                     self._is_formed = has_formed = True
-                self.show(event)
+                self._emit(Show(event))
             if position.kind is None:
                 self._emit(WriteTranscript())
         return has_formed

@@ -18,8 +18,8 @@ from p2pdice.state import plain
 from protocol import limits
 from protocol.consensus.ballot import is_possible
 from protocol.consensus.branches import Outcome
-from protocol.consensus.kinds import parse_signed
-from protocol.consensus.position import FORMED, Position
+from protocol.consensus.kinds import parse_signed, spell_vote, stage_of
+from protocol.consensus.position import FORMED, Position, Stage
 from protocol.consensus.replica import Learned, Proven, Replace, Replica, Rewound
 from protocol.consensus.rule import RejectedMessageError
 from protocol.crypto.keys import fingerprint
@@ -42,7 +42,6 @@ from protocol.match.effects import (
     Show,
     Ticked,
     Unlinked,
-    WakeAt,
     Withdrawn,
 )
 from protocol.match.event_feed import EventFeed, MatchEvents
@@ -98,9 +97,10 @@ class Match:
         self.waiting = Waiting(self.replica, self.info, me, party, stored is not None, self._emit)
         self.relay = Relay(self.history, me, self.waiting.linked, self._emit)
         self.catch_up = CatchUp(self.replica)
-        self._signer = (
-            Signer(self.replica, me, seed, choices or {}, host == me, self._emit, stake) if me is not None else None
-        )
+        self.signer: Signer
+        """The signer for this node's seat. Spectators have none."""
+        if me is not None:
+            self.signer = Signer(self.replica, me, seed, choices or {}, host == me, self._emit, stake)
         self._host = host
         self._is_told_called_off = False
         """Whether this process has emitted CalledOff. A process may die between storing the choice and acting on it."""
@@ -149,7 +149,7 @@ class Match:
 
         Should the match be formed all the same, this node signs what the others need, and resigns.
         """
-        return not self.is_formed and self._signer is not None and self._signer.is_conceding
+        return not self.is_formed and self.me is not None and self.signer.is_conceding
 
     @property
     def is_withdrawn(self) -> bool:
@@ -177,18 +177,12 @@ class Match:
         return tuple(self.info[author] for author in self.waiting.unheard())
 
     @property
-    def signer(self) -> Signer:
-        """The signer for this node's seat. Spectators have none."""
-        assert self._signer is not None
-        return self._signer
-
-    @property
     def hand(self) -> tuple[int, ...]:
         """The faces of this node's dice in the current round, ascending."""
         return self._hand_at(self.history.position)
 
     def _hand_at(self, position: Position) -> tuple[int, ...]:
-        return self._signer.hand(position) if self._signer is not None else ()
+        return self.signer.hand(position) if self.me is not None else ()
 
     def by_seat(self) -> tuple[PlayerInfo, ...]:
         """Return the players in the order of their seats; empty before the seats are drawn."""
@@ -235,7 +229,9 @@ class Match:
         :raises RulesError: if the owner's move is illegal; nothing has changed.
         """
         self._now = now
-        self.waiting.notice_sleep(now)
+        if self.waiting.has_slept(now):
+            self.waiting.begin_patience_anew(now)
+        is_done = False
         match item:
             case Received():
                 was_calm = self._is_calm()
@@ -243,13 +239,10 @@ class Match:
                 self.replica.settle()
                 if was_calm and self.replica.is_calm and self.history.position.tip == self._calm_tip:
                     self._fetch_news()
-                    self._wake_at(self.catch_up.due(now))
-                    return self._fetch_effects()
+                    is_done = True
             case FrameReceived(sender, Have() as have):
                 self.catch_up.take(sender, have, now)
-                if self._is_calm() and self.catch_up.due(now) > now:
-                    self._wake_at(self.catch_up.due(now))
-                    return self._fetch_effects()
+                is_done = self._is_calm() and self.catch_up.due(now) > now
             case FrameReceived(sender, Need() as need):
                 if (page := self.catch_up.answer(sender, need, now)) is not None:
                     self._emit(Send(sender, page))
@@ -272,17 +265,17 @@ class Match:
                 index = len(self._effects)
             case Ticked():
                 self.waiting.ticked(now)
-        self._pump()
-        if isinstance(item, Conceded):
-            # The owner must see this event first, but its content is known only after _pump.
-            self._effects.insert(index, Show(self._concession()))
-        elif self._is_resuming:
-            self._is_resuming = False
-            if self._signer is not None and self._signer.is_conceding and (accepted := self._concession()).awaited:
-                self._feed.show(accepted)
-        return self._fetch_effects()
-
-    def _fetch_effects(self) -> list[Effect]:
+        if is_done:
+            self.waiting.set_alarm(self.catch_up.due(now), now)
+        else:
+            self._pump()
+            if isinstance(item, Conceded):
+                # The owner must see this event first, but its content is known only after _pump.
+                self._effects.insert(index, Show(self._concession()))
+            elif self._is_resuming:
+                self._is_resuming = False
+                if self.me is not None and self.signer.is_conceding and (accepted := self._concession()).awaited:
+                    self._feed.show(accepted)
         effects = self._effects.copy()
         self._effects.clear()
         return effects
@@ -293,8 +286,7 @@ class Match:
         That is so if no timer has been due since the step opened, no player counts as missing or as a proven cheat,
         nobody has voted, and this node holds no message for another step or history.
         """
-        is_open = self._calm_tip == self.history.position.tip
-        return is_open and self.waiting.nothing_was_due(self._now) and self.replica.is_calm
+        return self._calm_tip == self.history.position.tip and self.waiting.is_calm(self._now)
 
     def _concession(self) -> ConcedeAccepted:
         """Return the event for the owner who has conceded."""
@@ -382,8 +374,8 @@ class Match:
                 case Replace():
                     self._emit(item)
                 case Rewound():
-                    if self._signer is not None:
-                        self._signer.ask_again()
+                    if self.me is not None:
+                        self.signer.ask_again()
                     if self._feed.take_back(item.since):
                         self.waiting.take_back_the_end()
                 case Proven(error, proof):
@@ -398,65 +390,59 @@ class Match:
         while True:
             self.replica.settle()
             self._fetch_news()
-            self._check_withdrawal()
-            self._check_divergence()
+            position = self.history.position
+            is_formed = position.step >= FORMED
+            if self.me is not None and not is_formed:
+                if self.is_withdrawn:
+                    self.signer.concede()
+                if self.signer.is_conceding and not self._is_told_called_off:
+                    self._is_told_called_off = True
+                    self._emit(CalledOff())
+            if is_formed and not self._diverged and self.replica.is_diverged:
+                self._diverged = True
+                state = None if position.state is None else plain(position.state)
+                self._feed.show(Diverged(position.step, repr(state)))
             if self._feed.bring_up_to_date():
                 self.relay.tell_cut()  # now also reports players that this node never reached
-            position = self.history.position
-            self.waiting.open_step(self._now)
-            if self.waiting.try_to_sign_again(self._now):
+            is_choice = stage_of(position) is Stage.CHOOSE
+            self.waiting.timeouts.open_step(position.tip, is_choice, self._now, self.replica.hurried)
+            if not self.waiting.may_sign and self.waiting.try_to_sign_again(self._now):
                 self.catch_up.ask_nobody()
                 continue
-            if self._vote():
+            is_signing = self.me is not None and self.waiting.may_sign and not self._diverged
+            if is_signing and is_formed and self._vote():
                 continue
-            has_signed = self._do_what_is_owed()
+            has_signed = is_signing and self._do_what_is_owed()
             if not has_signed or (
                 self.replica.is_calm and self.history.missing() and position is self.history.position
             ):
                 break  # this node's message leaves the step open, and nothing else can have changed
         self._check_timers()
         # After the end, any RESULT may be the last missing one.
-        is_busy = not self.is_formed or self.is_ended or self._diverged or not self.waiting.may_sign
-        self._calm_tip = b"" if is_busy else self.history.position.tip
-
-    def _check_withdrawal(self) -> None:
-        """Give up the match if the host has withdrawn it, and notify the owner that it is called off."""
-        if self._signer is not None and not self.is_formed:
-            if self.is_withdrawn:
-                self._signer.concede()
-            if self.is_called_off and not self._is_told_called_off:
-                self._is_told_called_off = True
-                self._emit(CalledOff())
-
-    def _check_divergence(self) -> None:
-        if self.is_formed and not self._diverged and self.replica.is_diverged:
-            self._diverged = True
-            position = self.history.position
-            self._feed.show(Diverged(position.step, repr(None if position.state is None else plain(position.state))))
+        position = self.history.position
+        is_open = position.step >= FORMED and position.kind is not None
+        self._calm_tip = position.tip if is_open and self.waiting.may_sign and not self._diverged else b""
 
     def _vote(self) -> bool:
         """Sign and send the vote that this node owes, and return whether there was one."""
-        if self._signer is None or not self.waiting.may_sign or not self.is_formed or self._diverged:
-            return False
-        vote = self.waiting.voter.vote(self._now, self.waiting.has_quorum())
+        vote = self.waiting.voter.vote(self._now, self.waiting.has_quorum)
         if vote is not None:
-            self._send(self._signer.sign_vote(vote))
+            self._send(self.signer.sign(self.history.root, *spell_vote(vote)))
         return vote is not None
 
     def _do_what_is_owed(self) -> bool:
         """Sign and send the message that this node owes without a choice, and return whether there was one."""
-        if self._signer is None or not self.waiting.may_sign or self._diverged:
-            return False
-        owed = self._signer.owes(may_commit=self.is_formed or self.may_commit())
+        owed = self.signer.owes(self.may_commit)
         if owed is not None:
-            if self._signer.is_host and not self.is_formed and owed.kind != Kind.RESIGN:  # all goes through the host
+            is_forming = self.history.position.step < FORMED
+            if is_forming and self.signer.is_host and owed.kind != Kind.RESIGN:  # all goes through the host
                 for _, signed in sorted(self.history.held.items()):
                     self._emit(Broadcast(Carried(*signed.wire)))
             self._sign(*owed)
         return owed is not None
 
     def _sign(self, kind: int, body: Value) -> None:
-        self._send(self.signer.sign(kind, body))
+        self._send(self.signer.sign(self.history.position, kind, body))
 
     def _send(self, signed: Signed) -> None:
         binds = self.signer.binds(signed.message.kind)
@@ -474,7 +460,7 @@ class Match:
         if self.waiting.is_over and not was_over:
             self._tell_the_end()
         due.append(self._compare_notes())
-        self._wake_at(min([time for time in due if time > now], default=math.inf))
+        self.waiting.set_alarm(min([time for time in due if time > now], default=math.inf), now)
 
     def _tell_the_end(self) -> None:
         state = self.history.position.state
@@ -492,7 +478,3 @@ class Match:
             for author, need in self.catch_up.questions(now):
                 self._emit(Send(author, need))
         return self.catch_up.due(now)
-
-    def _wake_at(self, due: float) -> None:
-        if self.waiting.set_alarm(due, self._now):
-            self._emit(WakeAt(due))

@@ -13,7 +13,7 @@ from p2pdice.engine import apply
 from p2pdice.errors import IllegalMove, RulesError
 from p2pdice.moves import Concede, Move, Play, Stake, parse_move
 from p2pdice.views import View, view
-from protocol.consensus.kinds import RULES, Vote, spell_vote
+from protocol.consensus.kinds import RULES
 from protocol.consensus.position import FORMED, ROLLS, Position, Purpose, Stage
 from protocol.consensus.replica import Replica
 from protocol.consensus.rule import LostStakeError, RejectedMessageError
@@ -141,11 +141,11 @@ class Signer:
 
     # The next message
 
-    def owes(self, *, may_commit: bool) -> Statement | None:
+    def owes(self, may_commit: Callable[[], bool]) -> Statement | None:
         """Return what this player has to sign next for the open step; None if nothing, or if the owner has to choose
         first.
 
-        :param may_commit: whether the COMMIT of the first roll may be signed.
+        :param may_commit: returns whether the COMMIT of the first roll may be signed.
         """
         history, position, me = self._history, self._history.position, self._me
         ballot = self._replica.ballot
@@ -158,30 +158,25 @@ class Signer:
             return None
         if position.kind is Kind.LOCK and not ballot.may_lock:
             return None
-        if me in position.owed:
-            return self._statement(position)
-        return self._produce(Kind.WITNESS, position) if position.kind is Kind.LOCK else None
+        if me not in position.owed:
+            return self._produce(Kind.WITNESS, position) if position.kind is Kind.LOCK else None
+        if self.is_conceding and (
+            position.step < FORMED
+            or (ballot.may_resign and _is_cheap_to_resign(position) and not self._may_have_signed(position))
+        ):
+            return self._produce(Kind.RESIGN, position)
+        try:
+            return self._produce(position.kind, position)
+        except LostStakeError:
+            return self._produce(Kind.RESIGN, position) if ballot.may_resign else None
 
-    def _holds_back(self, position: Position, may_commit: bool) -> bool:
+    def _holds_back(self, position: Position, may_commit: Callable[[], bool]) -> bool:
         """Return whether this player withholds, for now or for good, a message that would form the match."""
         if self.is_conceding:
             return not self.is_host or self._me in self._history.withdrawals
         # The host signs last: until then it can withdraw the proposal.
         awaits_others = self.is_host and len(self._history.held) != len(position.owed) - 1
-        return awaits_others or (position.step + 1 == FORMED and not may_commit)
-
-    def _statement(self, position: Position) -> Statement | None:
-        kind, may_resign = position.kind, self._replica.ballot.may_resign
-        assert kind is not None
-        if self.is_conceding and (
-            position.step < FORMED
-            or (may_resign and _is_cheap_to_resign(position) and not self._may_have_signed(position))
-        ):
-            return self._produce(Kind.RESIGN, position)
-        try:
-            return self._produce(kind, position)
-        except LostStakeError:
-            return self._produce(Kind.RESIGN, position) if may_resign else None
+        return awaits_others or (position.step + 1 == FORMED and not may_commit())
 
     def _may_have_signed(self, position: Position) -> bool:
         """Return whether an earlier process may have sent its message for the open step without storing it. It cannot
@@ -199,20 +194,15 @@ class Signer:
 
     # Signatures and secrets
 
-    def sign(self, kind: int, body: Value) -> Signed:
-        """Sign a message for the open step."""
-        position = self._history.position
+    def sign(self, position: Position, kind: int, body: Value) -> Signed:
+        """Sign a message for the open step, or a vote on the root.
+
+        :param position: the position before that step, or the root.
+        """
         if kind == Kind.LOCK:
             before = position.locks[-1].tip if position.locks else b""
             self._locked, self._witnessed = position.tip, frozenset(self._history.countersigned.get(before, ()))
-        return self._sign(position.step, position.tip, kind, body)
-
-    def sign_vote(self, vote: Vote) -> Signed:
-        root = self._history.root
-        return self._sign(root.step, root.tip, *spell_vote(vote))
-
-    def _sign(self, step: int, tip: bytes, kind: int, body: Value) -> Signed:
-        return sign(Message(self._history.match, step, tip, self._me, kind, body), self.key)
+        return sign(Message(self._history.match, position.step, position.tip, self._me, kind, body), self.key)
 
     def binds(self, kind: int) -> bool:
         """Return whether a message of a kind for the open step must be on the disk before it is sent."""
@@ -226,7 +216,7 @@ class Signer:
         deal = position.deal
         if deal is None or self._me not in deal.commitments:
             return ()
-        return position.hand(self._me, self.secret(deal.context, "hand"))
+        return position.hand(self._me, derive_secret(self._seed, deal.context, "hand"))
 
     # The interface from which rules produce bodies: see protocol.consensus.rule.Secrets
 

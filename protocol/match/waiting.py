@@ -33,7 +33,7 @@ from protocol.consensus.kinds import Vote, stage_of
 from protocol.consensus.position import FORMED, Purpose, Stage
 from protocol.consensus.replica import Replica
 from protocol.events import Continued, NodeEvent, Overdue, PlayerInfo, Suspended
-from protocol.match.effects import Broadcast, Effect, Show
+from protocol.match.effects import Broadcast, Effect, Show, WakeAt
 from protocol.wire.frames import Carried
 from protocol.wire.genesis import JoinRecord, Patience
 
@@ -148,6 +148,9 @@ class Timeouts:
         self.unhurried = unhurried
         self.opened = 0.0
         """The time at which the open step was opened."""
+        self.earliest = limits.GRACE
+        """The earliest time at which patience can end with a player who is not hurried. With hurried players it ends
+        earlier; :attr:`Voter.wake` is that time."""
         self._tip = b""
         self._is_choice = False
         self._since: dict[int, float] = {}
@@ -172,6 +175,7 @@ class Timeouts:
         self._hurried = frozenset(hurried)
         if tip != self._tip:
             self._tip, self._is_choice, self.opened, self._is_charging = tip, is_choice, now, True
+            self.earliest = now + limits.GRACE
             self._extra = 0.0
             self._since.clear()
             self._reprieves.clear()
@@ -209,12 +213,6 @@ class Timeouts:
         due = self.due(missing, out)
         self._extra += seconds + (max(0.0, now - due) if due < math.inf else 0.0)
         self._is_charging = False
-
-    @property
-    def earliest(self) -> float:
-        """The earliest time at which patience can end with a player who is not hurried. With hurried players it ends
-        earlier; :attr:`Voter.wake` is that time."""
-        return self.opened + limits.GRACE
 
     @property
     def round_seconds(self) -> float:
@@ -283,18 +281,18 @@ class Voter:
         if self._close is not None:
             self._close = self._close[0], now
 
-    def vote(self, now: float, has_quorum: bool) -> Vote | None:
+    def vote(self, now: float, has_quorum: Callable[[], bool]) -> Vote | None:
         """Return the vote that this player should sign now, if any, after sending and storing its grounds.
 
-        :param has_quorum: whether more than half of the base are linked. Only then can patience be over, and a voting
-            round end without a decision.
+        :param has_quorum: returns whether more than half of the base are linked. Only then can patience be over, and a
+            voting round end without a decision.
         """
         ballot = self._replica.ballot
         self.wake = math.inf
         if self._replica.is_calm and now < self._timeouts.earliest:
             return None
-        over = set()
-        for author in ballot.missing if has_quorum else ():
+        over, is_quorate = set(), has_quorum()
+        for author in ballot.missing if is_quorate else ():
             due = self._timeouts.due((author,), ballot.line[-1].out)
             if self._wait_until(due, now):
                 over.add(author)
@@ -302,7 +300,7 @@ class Voter:
         if vote is not None:
             self._show(vote)
             return vote
-        return self._ripe_close(now) or (self._ripe_nil(now) if has_quorum else None)
+        return self._ripe_close(now) or (self._ripe_nil(now) if is_quorate else None)
 
     def _ripe_close(self, now: float) -> Vote | None:
         """Return the CLOSE once others have had time to see the majority, and to prove it if a player voted twice."""
@@ -411,7 +409,7 @@ class Waiting:
         if had_quorum and author in self._history.missing():  # otherwise patience did not run
             self.timeouts.came_back(author, now)
         if not had_quorum and self.has_quorum():
-            self._begin_patience_anew(now)  # messages from the others are in transit
+            self.begin_patience_anew(now)  # messages from the others are in transit
         is_formed = self._history.position.step >= FORMED
         self._was_with_others = self._was_with_others or (is_formed and self.has_quorum())
 
@@ -438,38 +436,30 @@ class Waiting:
         """Return whether this machine has slept: nothing woke the match at the requested time."""
         return now > self._alarm + limits.OVERSLEPT
 
-    def notice_sleep(self, now: float) -> None:
-        """Restart all patience if this machine has slept. The others' patience with this node may have run on."""
-        if self.has_slept(now):
-            self._begin_patience_anew(now)
-
-    def _begin_patience_anew(self, now: float) -> None:
+    def begin_patience_anew(self, now: float) -> None:
+        """Restart all patience of this node. The others' patience with it may have run on."""
         if self._was_with_others:
             self._returned = now
         self.timeouts.begin_anew(range(self._history.roster_size), now)
         self.voter.begin_anew(now)
 
-    def set_alarm(self, due: float, now: float) -> bool:
-        """Request that the match be woken at ``due``, unless it wakes before; return whether to emit a WakeAt.
+    def set_alarm(self, due: float, now: float) -> None:
+        """Request that the match be woken at ``due``, unless it wakes before.
 
         Waking too early costs less than setting a new time in every step.
         """
         if due < self._alarm or self._alarm <= now:
             self._alarm = due
-            return due < math.inf
-        return False
+            if due < math.inf:
+                self._emit(WakeAt(due))
 
-    def nothing_was_due(self, now: float) -> bool:
-        """Return whether no timer has been due since the step opened, and nobody is noticed as missing."""
-        return now < min(self._alarm, self.timeouts.earliest) and self._missed_since is None
+    def is_calm(self, now: float) -> bool:
+        """Return whether no timer has been due since the step opened, nobody counts as missing, and the replica is
+        calm."""
+        is_early = now < min(self._alarm, self.timeouts.earliest)
+        return is_early and self._missed_since is None and self._replica.is_calm
 
     # The open step
-
-    def open_step(self, now: float) -> None:
-        """Wait for the messages of the open step."""
-        position = self._history.position
-        is_choice = stage_of(position) is Stage.CHOOSE
-        self.timeouts.open_step(position.tip, is_choice, now, self._replica.hurried)
 
     def clock(self, now: float) -> Clock | None:
         """Return the awaited players of a formed match and their remaining time; see
@@ -520,15 +510,12 @@ class Waiting:
         return tuple(author for author in self._history.position.base if author not in (self._me, *self._heard))
 
     def try_to_sign_again(self, now: float) -> bool:
-        """Let this node sign once the others have shown enough of what they hold, and return whether that has just
-        happened.
+        """Let a restarted node sign if the others have shown enough of what they hold, and return whether they have.
 
         Enough means all players of the base and all other linked players; or more than half of the base, once patience
         with programs is over.
         """
         self._begun = now if self._begun is None else self._begun
-        if self.may_sign:
-            return False
         unheard, position = self.unheard(), self._history.position
         is_majority = len(position.base) - len(unheard) >= position.majority
         is_patient = now < self._begun + self.timeouts.round_seconds
@@ -578,18 +565,18 @@ class Waiting:
         cheats = self._replica.proven
         away = {*missing}.difference(self.linked).union(cheats).intersection(position.owed).difference((self._me,))
         gone = tuple(author for author in unheard if author not in self.linked) or tuple(sorted(away))
-        has_quorum = self.has_quorum()
         if not gone:
             self._missed_since = None
-            if self._is_cut_off or self._awaited_at != position.tip:
+            if self._is_cut_off or (self._awaited and self._awaited_at != position.tip):
                 self._continue(missing, now)
-            return self._warn_of_the_slow(missing, now) if has_quorum else math.inf
+            is_slow = bool(missing) and now >= self.timeouts.earliest and self.has_quorum()
+            return self._warn_of_the_slow(missing, now) if is_slow else math.inf
         if self._missed_since is None:
             self._missed_since = now
         shown_at = self._missed_since + (RETURNING if unheard else AWAITED_AFTER)
         if now < shown_at:
             return shown_at
-        if has_quorum and (unheard or self._can_be_put_out(gone)):
+        if self.has_quorum() and (unheard or self._can_be_put_out(gone)):
             self._continue(missing, now)
             if not unheard:
                 self._warn(gone, now)
@@ -617,8 +604,6 @@ class Waiting:
             self.timeouts.begin_anew(missing, now)
 
     def _warn_of_the_slow(self, missing: tuple[int, ...], now: float) -> float:
-        if not missing or now < self.timeouts.earliest:
-            return math.inf
         due = self.timeouts.due(missing, self._history.position.out)
         if now < due - WARNING:
             return due - WARNING

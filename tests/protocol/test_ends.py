@@ -334,9 +334,7 @@ def test_a_restarted_node_opens_the_same_stake_again() -> None:
 
 def test_who_may_not_stake_resigns_when_the_stake_is_due() -> None:
     played = world(3, 81)
-    signer = played.machines[0].match._signer
-    assert signer is not None
-    signer._bind_stake = lambda *_: False
+    played.machines[0].match.signer._bind_stake = lambda *_: False
     played.run()
     position = played.machines[1].match.history.position
     assert position.state is not None

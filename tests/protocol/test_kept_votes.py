@@ -164,7 +164,7 @@ def test_a_node_that_voted_and_was_restarted_ends_its_round_by_itself() -> None:
     world.restart(others[0])
     match = world.machines[others[0]].match
     assert match.replica.ballot.has_voted
-    assert match.waiting.voter.vote(match._now, has_quorum=True) is None
+    assert match.waiting.voter.vote(match._now, has_quorum=lambda: True) is None
     assert match._now < match.waiting.voter.wake < match._now + 60
 
 
@@ -180,8 +180,8 @@ def test_a_voting_round_ends_without_a_decision_only_while_a_majority_is_linked(
         world.cut(me, other)
     voter, later = world.machines[me].match.waiting.voter, world.now + 60
     assert world.machines[me].match.replica.ballot.nil_vote is not None
-    assert voter.vote(later, has_quorum=False) is None
-    assert voter.vote(later, has_quorum=True) == world.machines[me].match.replica.ballot.nil_vote
+    assert voter.vote(later, has_quorum=lambda: False) is None
+    assert voter.vote(later, has_quorum=lambda: True) == world.machines[me].match.replica.ballot.nil_vote
 
 
 def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> None:

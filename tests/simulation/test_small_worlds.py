@@ -188,7 +188,8 @@ class LocksAfterVotes(Ballot):
 
     @property
     def may_lock(self) -> bool:
-        return not any(signed.message.kind is Kind.LOCK for signed in self._own())
+        assert self.me is not None
+        return not any(signed.message.kind is Kind.LOCK for signed in self.branches.own(self.me))
 
 
 class ResignsAfterVotes(Ballot):
@@ -308,7 +309,8 @@ class BoundByItsLock(Ballot):
 
     @property
     def line(self) -> list[Position]:
-        locks = (signed.message.tip for signed in self._own() if signed.message.kind is Kind.LOCK)
+        own = self.branches.own(self.me) if self.me is not None else ()
+        locks = (signed.message.tip for signed in own if signed.message.kind is Kind.LOCK)
         return next((self.branches.path(tip) for tip in locks), super().line)
 
 
