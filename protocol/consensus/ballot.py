@@ -340,7 +340,8 @@ class Ballot:
         return None
 
     def goes_on_without(self, authors: Collection[int]) -> bool:
-        """Return whether the match can continue without these authors and without those who resign in the open step."""
+        """Return whether the match can continue without these authors and without players who resign in the open
+        step."""
         position, held = self.line[-1], self.held
         resigning = (author for author, signed in held.items() if signed.message.kind is Kind.RESIGN)
         return is_possible(position, {*authors, *resigning})

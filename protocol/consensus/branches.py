@@ -267,7 +267,7 @@ class Branches:
         return [*self.messages.get(tip, {}).get(author, ()), *kept]
 
     def own(self, author: int) -> Iterator[Signed]:
-        """Yield all kept messages of one author, those of known steps first."""
+        """Yield all kept messages of one author, messages for known steps first."""
         for slots in self.messages.values():
             yield from slots.get(author, ())
         yield from self.later.get(author, {}).values()

@@ -64,7 +64,7 @@ class End(NamedTuple):
 
 
 def stakes_of(history: History) -> dict[int, Signed]:
-    """Return the STAKEs opened in a match so far, those of the open step included, by author."""
+    """Return the STAKEs opened in a match so far, including the open step, by author."""
     closed = (after.entries for before, after in pairwise(history.chain) if before.purpose is Purpose.STAKES)
     opened = chain.from_iterable(messages.items() for messages in (*closed, history.held))
     return {author: signed for author, signed in opened if signed.message.kind == Kind.STAKE}

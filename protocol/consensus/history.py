@@ -5,7 +5,7 @@ Theory of operation
 A match is a chain of *steps*. ``T_0`` is the hash of the genesis; ``T_{k+1} = H(step, T_k, k, one entry per roster
 index)``, where an entry is a message id or empty. Every message names ``(match, step, T)``, so it fits one history
 only. A step is either a *turn* (one message, by the player whose move it is) or *joint* (one message by every live
-player; at a LOCK also by those who went out since the previous LOCK).
+player; at a LOCK also by every player who went out since the previous LOCK).
 
 :mod:`protocol.consensus.steps` determines which step follows which. :mod:`protocol.consensus.kinds` has the rules of
 each kind of message. This module decides whether a message belongs to the open step. It does not decide when that step

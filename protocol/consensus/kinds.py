@@ -4,13 +4,13 @@
 kind      who owes it                                stage    body                              fold
 ========  =========================================  =======  ================================  =======================
 COMMIT    the players in the game                    COMMIT   1 or 2 commitments                keeps them
-LOCK      those of the last LOCK who have not left   LOCK     the state hash                    begins a segment
+LOCK      those in the game at the last LOCK         LOCK     the state hash                    begins a segment
 REVEAL    the players in the game                    OPEN     a share, witnesses' signatures    draws seats or rolls
 STAKE     the players in the game                    OPEN     bet, tickets, salt                sets the stakes
-MOVE      whose turn it is                           CHOOSE   text                              plays it
+MOVE      the player whose turn it is                CHOOSE   text                              plays it
 OPEN      the players in the game                    OPEN     hand key, 2 commitments,          shows the hands, keeps
                                                               witnesses' signatures             the commitments
-RESIGN    nobody; in place of what is owed                    nothing                           its author is out
+RESIGN    nobody; replaces an owed message                    nothing                           its author is out
 WITNESS   nobody; beside a LOCK                               the state hash
 RESULT    nobody; after the last step                         the end
 ABSENT    nobody; a vote on a root                            round, value, earlier round
@@ -396,7 +396,7 @@ class LockRule(_HashRule):
         return f"locked the state {short(body)}"
 
     def owed(self, state: State | None, seats: tuple[int, ...], players: tuple[int, ...]) -> tuple[int, ...]:
-        """Return everybody who owes a LOCK, including players who went out since the previous LOCK."""
+        """Return the authors who owe a LOCK, including players who went out since the previous LOCK."""
         return players
 
     def judge(self, history: HistoryView, position: Position, signed: Signed, body: bytes) -> None:
@@ -663,8 +663,8 @@ def parse_signed(data: bytes, signature: bytes) -> Signed:
 def contradiction(first: Signed, second: Signed) -> str:
     """Return how two messages of one author contradict each other, in words; empty if they do not.
 
-    A contradiction proves misconduct without any history. An honest player signs one message for each *slot*. The slot
-    of a vote is (match, step, tip, author, kind, round), that of any other message in the history (match, step, tip,
+    A contradiction proves misconduct without any history. An honest player signs one message for each *slot*. A vote's
+    slot is (match, step, tip, author, kind, round); the slot of any other message in the history is (match, step, tip,
     author). Also, the author of a CLOSE never votes ABSENT for another value in a later round, unless that ABSENT names
     a newer polka. And a player signs one RESULT in a match.
 

@@ -13,7 +13,7 @@ from protocol.crypto.hashing import Context, hand
 from protocol.wire.messages import Kind, Signed
 
 FORMED: Final = 2
-"""The first step of a formed match. Before it, everybody signs the genesis and a COMMIT for the first roll."""
+"""The first step of a formed match. Before it, every player signs the genesis and a COMMIT for the first roll."""
 
 
 class Purpose(StrEnum):
@@ -90,7 +90,7 @@ class Position(NamedTuple):
     """The authors (roster indices, ascending) who each owe the step a message."""
     base: tuple[int, ...]
     """The authors who may vote on the steps after the last closed LOCK, unless they have left. The history before that
-    LOCK determines them, no matter how it closed."""
+    LOCK determines them, however that LOCK closed."""
     players: tuple[int, ...]
     """The authors who were in the game when the last LOCK closed and have not left. They owe the next LOCK."""
     owed_locks: tuple[tuple[int, ...], ...] = ()
@@ -149,7 +149,7 @@ class Position(NamedTuple):
 
     @property
     def out(self) -> tuple[int, ...]:
-        """The authors who are out of the game: those who have left, those who still owe the next LOCK, and the
+        """The authors who are out of the game: players who have left, players who still owe the next LOCK, and
         witnesses."""
         return () if self.state is None else tuple(self.seats[seat] for seat in self.state.out)
 

@@ -51,7 +51,7 @@ class PurseChange:
     """What a match changes in the purse of one player."""
 
     era: int
-    """The era of the head in the player's join record. Height, balance and tickets are also those of that head."""
+    """The era of the head in the player's join record. Height, balance and tickets come from that head, too."""
     height: int
     head: str
     """The id of that head, in hexadecimal digits."""

@@ -59,13 +59,13 @@ class Conceded(NamedTuple):
 
 
 class Extended(NamedTuple):
-    """The owner gives everybody missing in the open step more time."""
+    """The owner gives all players missing in the open step more time."""
 
     seconds: float
 
 
 class Withdrawn(NamedTuple):
-    """The owner will not play this match, even after a restart. If it is formed all the same, their node resigns."""
+    """The owner will not play this match, even after a restart. If it is formed nevertheless, their node resigns."""
 
 
 class Ticked(NamedTuple):

@@ -292,7 +292,7 @@ class Lobby:
         """Apply the host's description of the table.
 
         :raises MalformedGenesisError: if this node does not know the rules, the patience is invalid, a name cannot be
-            shown, rules or customs changed since the last frame, or somebody has two seats.
+            shown, rules or customs changed since the last frame, or a player has two seats.
         """
         ruleset = parse_ruleset(table.ruleset)
         parse_patience(table.patience)
@@ -338,8 +338,7 @@ class GuestTable(Lobby):
     def check_proposal(self, data: bytes) -> Genesis | None:
         """Return the proposed genesis; None if it lacks this player's join record, which the host may not have yet.
 
-        :raises MalformedGenesisError: if :meth:`check_genesis` does, or if the players differ from those that the host
-            has shown.
+        :raises MalformedGenesisError: if :meth:`check_genesis` does, or if the host has shown other players.
         """
         genesis = self.check_genesis(data)
         if self.own not in genesis.roster:

@@ -128,7 +128,7 @@ class Match:
 
     @property
     def is_formed(self) -> bool:
-        """Whether everybody has signed the genesis and the COMMIT of the first roll."""
+        """Whether every player has signed the genesis and the COMMIT of the first roll."""
         return self.history.position.step >= FORMED
 
     @property
@@ -147,13 +147,13 @@ class Match:
     def is_called_off(self) -> bool:
         """Whether the match is not formed and this node will not play it, because the host or the owner has withdrawn.
 
-        Should the match be formed all the same, this node signs what the others need, and resigns.
+        If the others form the match nevertheless, this node signs the messages that they need, and resigns.
         """
         return not self.is_formed and self.me is not None and self.signer.is_conceding
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether the host has withdrawn the match. Only a host that lies forms it all the same."""
+        """Whether the host has withdrawn the match. After that, only a lying host forms it."""
         return self._host in self.history.withdrawals
 
     @property

@@ -206,7 +206,7 @@ class Timeouts:
             self._since[author] = now
 
     def extend(self, seconds: float, missing: Collection[int], out: Collection[int], now: float) -> None:
-        """Wait longer for everybody missing in the open step: from the end of patience on, or from now if it is over.
+        """Wait longer for all players missing in the open step: from the end of patience on, or from now if it is over.
 
         None of the open step's delay is then charged.
         """
@@ -268,7 +268,7 @@ class Voter:
         self._timeouts = timeouts
         self._emit = emit
         self._close: tuple[Vote, float] | None = None
-        """The CLOSE that has to stand for half a second, and when its grounds were sent."""
+        """The CLOSE that must stay proposed for half a second, and when its grounds were sent."""
         self._nil: tuple[bytes, int, float] | None = None
         """The root and number of the voting round that may end without a decision, and when it began."""
         self.wake = math.inf
@@ -341,8 +341,8 @@ class Waiting:
     :param party: a person and the programs that they have seated. If nobody else plays, patience with the person is
         unlimited.
     :param is_restarted: whether this node was in the match before. If so, it signs nothing until the others have shown
-        what they hold, as a message that it sent and then lost comes back from the nodes that have it. A majority might
-        not suffice: perhaps only one player received the lost message.
+        what they hold, because messages that it sent and then lost come back from nodes that have them. A majority may
+        not suffice: perhaps only one player received a lost message.
     :param emit: receives the effects.
     """
 

@@ -96,7 +96,7 @@ class Restored(NamedTuple):
     former_store: Path | None
     """Where the previous, damaged store is kept; None if there was none."""
     has_store: bool
-    """Whether the backup's store has become that of the home."""
+    """Whether the home's store now comes from the backup."""
 
 
 def back_up(home: Home, path: Path) -> Backup:

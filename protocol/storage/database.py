@@ -360,7 +360,7 @@ def why_unreadable(version: int) -> str | None:
 
 
 def hold_file(path: Path) -> sqlite3.Connection:
-    """Hold a file, such as a store and with it a home, until the connection is closed or the process dies.
+    """Lock a file, such as a store and with it a home, until the connection is closed or the process dies.
 
     The lock is an empty database beside the file, because SQLite's locks work alike on every system.
 

@@ -72,7 +72,8 @@ class Mismatch(NamedTuple):
     known_as: tuple[str, ...] = ()
     """The names under which the key has played here before, if its present name is new."""
     namesakes: tuple[Person, ...] = ()
-    """Others who have used such a name, trusted ones first. If the key has used the name before, only trusted ones."""
+    """Other people who have used the same or a confusable name, trusted ones first. If the key has used the name
+    before, only trusted people."""
 
     @property
     def trusted(self) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ class People:
         self._database = database
 
     def everybody(self) -> tuple[Person, ...]:
-        """Return all people, those met last first; those who were never met come at the end.
+        """Return all people, the most recently met first; people never met come last.
 
         :raises StoreError: if the store cannot be read or is damaged.
         """

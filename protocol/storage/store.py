@@ -94,7 +94,7 @@ class StoredMatch(NamedTuple):
     genesis: bytes
     seed: bytes
     formed: bool
-    """Whether everybody has locked the genesis, as far as this store knows."""
+    """Whether every player has locked the genesis, as far as this store knows."""
     created: int
     """When the match began, in seconds since 1970 by this machine's clock; for people to read, never signed."""
     over: bool
@@ -201,7 +201,7 @@ class Store:
         self.database.write("UPDATE matches SET given_up = 1 WHERE match = ?", (match,))
 
     def mark_formed(self, match: bytes) -> None:
-        """Record that everybody has locked the genesis. From now on the match has a name and can be resumed."""
+        """Record that every player has locked the genesis. From now on the match has a name and can be resumed."""
         with self.database.transaction() as database:
             database.execute("UPDATE matches SET formed = 1 WHERE match = ?", (match,))
             _know_formed(database)

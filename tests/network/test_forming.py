@@ -739,7 +739,7 @@ async def test_a_host_who_proposes_matches_without_end_ends_nobodys_program_and_
                 await former.bind(ada)
     await until(lambda: ada.told(TableClosed))
     assert number == limits.PROPOSALS
-    assert "too often" in ada.told(TableClosed)[0].reason
+    assert "without end" in ada.told(TableClosed)[0].reason
     assert ada.told(Stopped) == []
     assert len(views.proposals(ada).sessions) <= limits.PROPOSALS + 1
 
