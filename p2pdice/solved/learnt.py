@@ -48,7 +48,7 @@ The other values follow, from :data:`REST` on. From ``BID`` on they describe the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableSequence, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import resources
@@ -73,13 +73,6 @@ OUTPUTS: Final = 2 + STEPS * len(FACES)
 
 RULE_NUMBERS: Final = {name: number for number, name in enumerate(("classic", "perudo", "spot-on", "wildcard"))}
 """The presets that the nets have learnt, with their numbers in :func:`features`."""
-PLAYED: Final[Mapping[str, Collection[int]]] = {
-    "classic": range(3, MOST_PLAYERS + 1),
-    "perudo": (2,),
-    "spot-on": (2,),
-    "wildcard": (2,),
-}
-"""The rounds in which players use a net: the numbers of players with dice, by preset."""
 
 # Input
 

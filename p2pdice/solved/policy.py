@@ -127,12 +127,14 @@ def likelihoods(state: State, hand: Hand) -> Likelihoods | None:
     if seats[len(state.bids) % len(seats)] != state.turn or len(seats) > len(state.live):
         return None  # a player has left in the middle of the round
     dice = [state.dice[seat] for seat in seats]
-    if name == "classic" and len(dice) == 2 and max(dice) <= net.MOST_DICE:
+    if name == "classic" and len(dice) == 2:
+        if max(dice) > net.MOST_DICE:
+            return None
         bids = [Bid(bid.quantity, bid.face) for bid in state.bids]
         if max(dice) <= MOST_DICE_IN_TABLE:
             return table(dice[0], dice[1]).weights(bids, hand)
         return net.net().likelihoods(hand, sum(dice) - len(hand), bids)
-    if len(dice) not in learnt.PLAYED[name]:
+    if len(dice) > learnt.MOST_PLAYERS:
         return None
     taught = learnt.learnt_net(learnt.TWO if len(dice) == 2 else learnt.MORE)
     return taught.likelihoods(name, dice, state, hand)

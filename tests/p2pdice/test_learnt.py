@@ -40,13 +40,6 @@ def play(rules: Ruleset, players: int, rng: Random) -> None:
             break
 
 
-@pytest.fixture
-def _everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a net play all rounds for which it was trained."""
-    monkeypatch.setattr(learnt, "PLAYED", dict.fromkeys(learnt.RULE_NUMBERS, range(2, learnt.MOST_PLAYERS + 1)))
-
-
-@pytest.mark.usefixtures("_everywhere")
 @pytest.mark.parametrize("name", learnt.RULE_NUMBERS)
 @pytest.mark.parametrize("players", [2, 3, 6])
 def test_some_legal_moves_are_likely_after_any_bids(name: str, players: int) -> None:
@@ -54,7 +47,6 @@ def test_some_legal_moves_are_likely_after_any_bids(name: str, players: int) -> 
         play(PRESETS[name], players, Random(seed))
 
 
-@pytest.mark.usefixtures("_everywhere")
 def test_a_round_that_a_player_has_left_has_no_policy() -> None:
     """The departed player's dice stay in play, but the order of turns has changed."""
     state, _ = apply(new_match(PRESETS["perudo"], 4), Rolled())
@@ -65,7 +57,6 @@ def test_a_round_that_a_player_has_left_has_no_policy() -> None:
     assert likelihoods(state, hands[1]) is None
 
 
-@pytest.mark.usefixtures("_everywhere")
 def test_every_feature_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = [0.0] * FEATURES
 

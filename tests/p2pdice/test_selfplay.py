@@ -59,7 +59,6 @@ def test_probabilities_in_training_equal_those_in_play(
 ) -> None:
     """The rounds of training are replayed with the code that players use."""
     monkeypatch.setattr(learnt, "learnt_net", decided)
-    monkeypatch.setattr(learnt, "PLAYED", dict.fromkeys(learnt.RULE_NUMBERS, (players,)))
     rng = np.random.default_rng(players)
     policy = perceptron.Perceptron((FEATURES, 16, OUTPUTS), rng)
     for (weights, biases), layer in zip(policy.layers, decided().layers, strict=True):
