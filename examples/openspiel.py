@@ -7,9 +7,7 @@ It runs external-sampling MCCFR (Lanctot et al. 2009), and prints how often a be
 """
 
 import argparse
-from collections import Counter
-from itertools import combinations_with_replacement
-from math import factorial, prod
+from functools import cache
 from typing import Any
 
 import pyspiel
@@ -18,6 +16,7 @@ from p2pdice.engine import apply, new_match
 from p2pdice.moves import FACES, Hand, Hands, Input, Play, Rolled
 from p2pdice.observations import layout
 from p2pdice.rulesets import PRESETS, Ruleset
+from p2pdice.solved.rounds import hands
 from p2pdice.state import Expect
 from p2pdice.vector import decode, encode
 from p2pdice.views import View
@@ -39,9 +38,10 @@ TYPE = pyspiel.GameType(
 )
 
 
-def hands(dice: int) -> list[Hand]:
-    """Return all hands of this many dice. A chance outcome is an index into this list."""
-    return list(combinations_with_replacement(FACES, dice))
+@cache
+def chances(dice: int) -> list[tuple[Hand, float]]:
+    """Return all hands of this many dice with their probabilities. A chance outcome is an index into this list."""
+    return [(hand, throws / len(FACES) ** dice) for hand, throws in hands(dice).items()]
 
 
 class Match(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel may not be installed
@@ -51,7 +51,7 @@ class Match(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel may not be install
         self.ruleset, self.players, self.layout = ruleset, players, layout(ruleset, players)
         info = pyspiel.GameInfo(
             num_distinct_actions=self.layout.actions,
-            max_chance_outcomes=len(hands(self.layout.cup)),
+            max_chance_outcomes=len(chances(self.layout.cup)),
             num_players=players,
             min_utility=-1.0,
             max_utility=1.0,
@@ -87,9 +87,10 @@ class MatchState(pyspiel.State):  # type: ignore[misc]
         return self.state.awaits is Expect.OVER
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        dice = self.state.dice[len(self.hands)]
-        ways = [factorial(dice) / prod(map(factorial, Counter(hand).values())) for hand in hands(dice)]
-        return [(outcome, each / len(FACES) ** dice) for outcome, each in enumerate(ways)]
+        return [(outcome, chance) for outcome, (_, chance) in enumerate(self._next_cup())]
+
+    def _next_cup(self) -> list[tuple[Hand, float]]:
+        return chances(self.state.dice[len(self.hands)])
 
     def _legal_actions(self, player: int) -> list[int]:
         moves = View(self.state, player, self.hands[player]).legal
@@ -97,7 +98,7 @@ class MatchState(pyspiel.State):  # type: ignore[misc]
 
     def _apply_action(self, action: int) -> None:
         if self.state.awaits is Expect.ROLLED:
-            self.hands += (hands(self.state.dice[len(self.hands)])[action],)
+            self.hands += (self._next_cup()[action][0],)
             if len(self.hands) == len(self.state.dice):
                 self._take(Rolled())
             return
@@ -113,7 +114,7 @@ class MatchState(pyspiel.State):  # type: ignore[misc]
         self.state, _ = apply(self.state, item)
 
     def _action_to_string(self, player: int, action: int) -> str:
-        return f"{hands(self.state.dice[len(self.hands)])[action]}" if player < 0 else f"{decode(action)}"
+        return f"{self._next_cup()[action][0]}" if player < 0 else f"{decode(action)}"
 
     def returns(self) -> list[float]:
         won = self.state.winners if self.is_terminal() else ()
