@@ -31,7 +31,7 @@ from p2pdice.counting import COUNTINGS, NOTHING_WILD
 from p2pdice.errors import IllegalMove, RulesetError, UnexpectedInput
 from p2pdice.moves import EXACT, FACES, LIAR, MAX_QUANTITY, SIDES, Bid, Move
 from p2pdice.rulesets import MAX_CUP, PRESETS, Ruleset
-from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
+from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS, next_live
 
 Ints = NDArray[np.int16]
 Faces = NDArray[np.int8]
@@ -362,8 +362,7 @@ def _bounds(order: str) -> tuple[Ints, Ints]:
 def _next_live(players: int) -> Ints:
     """Return the next live seat clockwise, by the bit mask of live seats and the current seat."""
     following = np.zeros((1 << players, players), np.int16)
-    for live in range(1 << players):
-        for seat in range(players):
-            others = ((seat + step) % players for step in range(1, players + 1))
-            following[live, seat] = next((other for other in others if live >> other & 1), seat)
+    for mask in range(1, 1 << players):
+        live = tuple(seat for seat in range(players) if mask >> seat & 1)
+        following[mask] = [next_live(live, seat) for seat in range(players)]
     return following
