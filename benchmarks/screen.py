@@ -91,7 +91,7 @@ class Person:
             self.shown += os.read(self._fd, 65536)
 
     def wakes(self, seconds: float) -> float:
-        """Return how often per second the program wakes up while nobody does anything."""
+        """Return how often per second the idle program wakes up."""
         process = psutil.Process(self._pid)
         before = process.num_ctx_switches().voluntary
         time.sleep(seconds)

@@ -52,7 +52,7 @@ class Counting:
         return self.weight(die, face) != 0
 
     def opened(self, _face: int) -> Counting:
-        """Return the counting for a round whose first bid is on the given face; 0 means that nobody has bid yet."""
+        """Return the counting for a round whose first bid is on the given face; 0 stands for no bid yet."""
         return self
 
     def what_counts(self, face: int) -> str:
@@ -76,7 +76,7 @@ class Counting:
         return max(counted, 0)
 
     def bounds(self, hands: Iterable[Hand], hidden: int, face: int) -> tuple[int, int]:
-        """Return the minimum and maximum count for a bid on ``face`` with ``hidden`` more dice that nobody sees."""
+        """Return the minimum and maximum count for a bid on ``face`` and ``hidden`` dice with unknown faces."""
         counted, weights = sum(self.tally(hand, face) for hand in hands), self.weights[face]
         return max(counted + hidden * min(weights), 0), max(counted + hidden * max(weights), 0)
 

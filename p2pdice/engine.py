@@ -107,8 +107,8 @@ _MOVE: Final = Expect.MOVE  # a global is faster to look up than an enum member
 
 _AWAITED: Final[Mapping[Expect, str]] = {
     Expect.MOVE: "it is the turn of seat {turn}",
-    Expect.PLEDGES: "everybody has to pledge first",
-    Expect.STAKES: "everybody has to open a stake first",
+    Expect.PLEDGES: "all players have to pledge first",
+    Expect.STAKES: "all players have to open a stake first",
     Expect.ROLL: "a public die must be rolled first",
     Expect.ROLLED: "the dice must be rolled first",
     Expect.HANDS: "the cups must be opened first",
@@ -233,7 +233,7 @@ def legal_moves(state: State) -> Sequence[Move]:
 
 def _leave(state: State, seat: int, reason: Reason) -> Transition:
     if state.awaits is Expect.OVER:
-        raise UnexpectedInput("the match is over: nobody can leave it now")
+        raise UnexpectedInput("the match is over: players cannot leave it now")
     if seat not in state.live:
         live = ", ".join(map(str, state.live))
         raise UnexpectedInput(f"seat {seat} is not in the match any more: the live seats are {live}")

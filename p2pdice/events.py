@@ -18,8 +18,6 @@ from p2pdice.state import Call, Mischief, Phase, Reason, State
 
 
 class _Event:
-    """Base of all events."""
-
     __slots__ = ()
     type: ClassVar[str]
 
@@ -91,8 +89,6 @@ class RoundStarted(_Event):
 
 @dataclass(frozen=True, slots=True)
 class BidMade(_Event):
-    """A player placed a bid."""
-
     type: ClassVar[str] = "bid"
     seat: int
     quantity: int
@@ -155,7 +151,7 @@ class Judged(_Event):
 
 @dataclass(frozen=True, slots=True)
 class RoundVoid(_Event):
-    """The verdict depends on unopened cups: nobody loses a die, and the same leader opens another round."""
+    """The verdict depends on unopened cups: no player loses a die, and the same leader opens another round."""
 
     type: ClassVar[str] = "void"
     round: int
@@ -176,8 +172,6 @@ class DieLost(_Event):
 
 @dataclass(frozen=True, slots=True)
 class DieGained(_Event):
-    """A player gained a die."""
-
     type: ClassVar[str] = "die-gained"
     seat: int
     left: int
@@ -318,8 +312,6 @@ class StakesPaid(_Event):
 
 @dataclass(frozen=True, slots=True)
 class MatchOver(_Event):
-    """The match is over."""
-
     type: ClassVar[str] = "over"
     places: tuple[tuple[int, ...], ...]
     """Seats by place, best first."""

@@ -40,7 +40,7 @@ class Bid:
 
 @dataclass(frozen=True, slots=True)
 class Liar:
-    """Call the standing bid false."""
+    """Call the standing bid: claim that it is false."""
 
     def __str__(self) -> str:
         return "liar"
@@ -48,7 +48,7 @@ class Liar:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Call the standing bid exact: as many dice as bid, neither more nor fewer."""
+    """Call the standing bid: claim that exactly as many dice count as were bid."""
 
     def __str__(self) -> str:
         return "exact"

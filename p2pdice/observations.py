@@ -232,7 +232,7 @@ class Observer:
     def act(self, action: int) -> Move:
         """Return the move of an action. It is legal if the mask of the observation has a 1 for it.
 
-        :raises UnexpectedInput: if the action is no move.
+        :raises UnexpectedInput: if the action encodes no move.
         """
         return decode(action)
 
@@ -256,7 +256,7 @@ class ObservedMatches(Matches):
         self._last: Ints = np.zeros((count, players, 2), np.int16)
         """Quantity and face of the last bid of each seat in this round."""
         self._judged: Ints = np.zeros((count, 5), np.int16)
-        """Of the last showdown: quantity, face, bidder, caller, whether the call was right. All 0 before the first."""
+        """Quantity, face, bidder and caller of the last showdown, and whether the call was right; at first all 0."""
         self._shown: Ints = np.zeros((count, players, _FACES), np.int16)
         """Dice at the last showdown, by face."""
         self._showdowns: Ints = np.zeros(count, np.int16)

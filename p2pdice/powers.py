@@ -29,7 +29,7 @@ def leave_game(motes: Mischief, played: PowerPlayed) -> Mischief:
 
 
 def goes_on(_effect: Lasting, _leader: int) -> PowerEvent | None:
-    """Return None: no turn that begins ends the effect."""
+    """Return None, so that the effect never ends when a turn begins."""
     return None
 
 
@@ -45,15 +45,15 @@ class MotePower:
 
     # Rules
     targets: Callable[[State, Mischief, int, Die], Iterable[PowerTarget]]
-    """From the state, its motes, a seat and its die: the current targets of the die, in menu order."""
+    """Takes the state, its motes, a seat and its die; returns the current targets of the die, in menu order."""
     take_effect: Callable[[Mischief, StackedEffect, int], tuple[Event, ...]]
-    """From the motes, the effect and the face of the public die (0 if none was rolled): the resulting events.
+    """Takes the motes, the effect and the face of the public die (0 if none was rolled); returns the resulting events.
 
     A Redeemed effect without a target acts on the seat that played it. A Cursed effect is still on top of the stack,
     and its last event removes it: see :attr:`PowerEvent.resolves`.
     """
     play: Callable[[Mischief, PowerPlayed], Mischief] = leave_game
-    """Moves the die itself when it is played: out of the game by default."""
+    """Moves the die when it is played, by default from the graveyard out of the game."""
     is_answer: bool = False
     """Whether the die can only be played as an answer. Its target is then the die on top of the stack."""
     outcomes: tuple[int, ...] = ()
@@ -64,7 +64,7 @@ class MotePower:
     lasting: type[Lasting] | None = None
     """The type of its lasting effects, if any; their name is in its :class:`~p2pdice.motes.Notation`."""
     turn_begins: Callable[[Lasting, int], PowerEvent | None] = goes_on
-    """From a lasting effect and the seat whose turn begins: the event that ends the effect; None if it continues."""
+    """Takes a lasting effect and the seat whose turn begins; returns the event that ends the effect, or None."""
     events: tuple[PowerEvent, ...] = ()
     """A sample of each event that only this mote causes. Seats in the samples are below 3."""
 
@@ -172,7 +172,7 @@ GREY: Final = MotePower(
     events=(ImmunityGained(0),),
     letter="G",
     color="grey",
-    hint="needs no target, as in {example}, and nobody is made immune twice",
+    hint="needs no target, as in {example}, and is not for players who are already immune",
     rule=(
         "It shields you: the next call on you doesn't count, true bid or not. No cup goes up, the caller has to raise"
         " instead, and the shield is spent. (If no raise is possible the call counts, and you stay shielded.) It lasts"

@@ -112,7 +112,7 @@ class Ruleset:
     exact: str = "none"
     """Whether a correct *exact* call gains the caller a die (``gain``) or costs others one; ``none`` bars the call."""
     verdict: str = "loser-loses-die"
-    """Which players lose a die after a challenge: the loser, or everybody on the right side."""
+    """Which players lose a die after a challenge: the loser, or all players on the right side."""
     siding: bool = False
     """Whether the players outside a challenge take sides before the cups are opened."""
     goal: str = "last-standing"

@@ -177,7 +177,7 @@ def _obstacle(state: State, motes: Mischief, seat: int, die: Die) -> str:
     if not motes.is_buried(die):
         return f"{die} is not in the graveyard"
     if motes.sender(die) != seat:
-        return f"{die} was sent to the graveyard by somebody else"
+        return f"{die} was sent to the graveyard by another player"
     if now != group:
         return f"{group} dice are not played in this phase"
     if obstacle := motes.obstacle(seat, group):

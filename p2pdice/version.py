@@ -3,4 +3,4 @@
 from typing import Final
 
 VERSION: Final = "0.1.0"
-"""Equal to the version in pyproject.toml, which a test checks. Reading package metadata would slow down the start."""
+"""Equal to the version in pyproject.toml, as a test checks. Reading package metadata would slow down the start."""

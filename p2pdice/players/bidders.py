@@ -116,7 +116,7 @@ class ImaginedRound:
         return sum(1 << action_of(bid) for bid in bids) if self.forbids_repeats else 0
 
     def counting(self, first_face: int) -> Counting:
-        """Return the counting in a round opened on ``first_face``; 0 means that nobody has bid yet."""
+        """Return the counting in a round opened on ``first_face``; 0 stands for no bid yet."""
         counting = self._countings.get(first_face)
         if counting is None:
             counting = self._countings[first_face] = self._at(NOBODY, 0, first_face).counting

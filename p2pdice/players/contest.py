@@ -124,7 +124,7 @@ class Course:
             self.asked = View(self.state, len(self._wagers), ())
 
     def _own(self) -> Input | None:
-        """Return the input that is due if it needs no player, otherwise None."""
+        """Return the next input if it does not depend on a player's answer, otherwise None."""
         match self.state.awaits:
             case Expect.ROLLED:
                 self._hands = self._dice.hands(self.state)

@@ -51,7 +51,7 @@ class Player(ABC):
 
 
 def is_good_to_be_right(ruleset: Ruleset) -> bool:
-    """Return whether it is good to be right about a call: it costs others a die, or sheds one where no dice wins."""
+    """Return whether being right about a call helps to win: it depends on who loses a die, and on the goal."""
     return (ruleset.verdict == "right-side-discards") == (ruleset.goal == "first-out")
 
 

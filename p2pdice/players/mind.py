@@ -63,7 +63,7 @@ class Proof:
     ENOUGH: Final = log(20)
     """A seat counts as a simple bot if the evidence for one of the models exceeds this."""
     MOST: Final = log(400)
-    """The most evidence that is kept. So a player who stops imitating a simple bot is soon noticed."""
+    """The upper limit of the evidence. It lets ``mind`` soon notice a player who stops imitating a simple bot."""
     LEAST: Final = 0.02
     """The lowest likelihood that is used for a move under the policy."""
 

@@ -78,7 +78,7 @@ class Belief:
     :param number: dice of this seat.
     :param dice: dice in play.
     :param counting: how dice count.
-    :param hands: number of hands to draw, which the seat's bids then weight.
+    :param hands: number of hands to draw. The seat's bids change their weights.
     """
 
     def __init__(self, number: int, dice: int, counting: Counting, habits: Habits, hands: int, rng: Random) -> None:

@@ -1,7 +1,7 @@
 """How house players use dice with powers: what each mote is worth to them, and when they play it.
 
 The simple bots follow rules of thumb that look one step ahead. ``mind`` applies each possible move, assuming that
-nobody answers, and compares the strengths of all players, measured in dice.
+no player answers, and compares the strengths of all players, measured in dice.
 """
 
 from __future__ import annotations

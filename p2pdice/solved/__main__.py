@@ -65,7 +65,7 @@ def check(rounds: Sequence[str]) -> bool:
         average = (opens + follows) / 2
         is_good &= average <= WORST_MATCH
         print(
-            f"\nNobody wins more than {average:.2%} of matches: {opens:.2%} of those in which they open the first"
+            f"\nNo opponent wins more than {average:.2%} of matches: {opens:.2%} of those in which they open the first"
             f" round, and {follows:.2%} of the others."
         )
     return is_good
