@@ -47,7 +47,7 @@ def _finish(code: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    # Otherwise the next file opened, perhaps a store, would get the descriptor of a closed stream, and all its output.
+    # Otherwise the next file, perhaps the store, would get the descriptor of a closed stream, and its output in it.
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115 - stays open until the process ends
     if sys.stdout is None:

@@ -59,8 +59,8 @@ WatcherNameOption = Annotated[
         "--name",
         metavar="NAME",
         show_default=False,
-        help="Your nickname once you sit down. While you watch, nobody sees it: players who know your key see the"
-        " name they know you by, all others see a spectator.",
+        help="Your nickname once you sit down. It is not shown while you watch: players who know your key see the"
+        ' name they know you by, and everybody else sees only "a spectator".',
     ),
 ]
 

@@ -343,7 +343,7 @@ _UNBROKEN: Final = re.compile(r"\S+ *")
 
 
 def _hung(head: str, rest: str, width: int) -> str:
-    """Return a line of two columns. The second one is wrapped, and indented to where it begins, at most to mid-line."""
+    """Return two columns of text. The second is wrapped under its own beginning, but at mid-line at the latest."""
     indent = " " * min(columns(head), width // 2)
     lines = [head]
     for word in _UNBROKEN.findall(rest):

@@ -253,7 +253,7 @@ _CUPS_AT_REST: Final[frozenset[Phase]] = frozenset({"pledges", "stakes", "prize"
 
 
 def _go_on(left: State, seat: int, before: Mischief | None) -> Transition:
-    """Pass the turn on after ``seat`` has left; ``before`` is the motes part of the state before that."""
+    """Pass the turn on after ``seat`` has left; ``before`` is ``motes`` as it was before the departure."""
     if left.phase == "siding":
         assert left.challenge is not None
         return showdown.await_sides(left, left.challenge), ()

@@ -121,8 +121,8 @@ TLS_WASTE: Final = 32 * KIB
 """Bytes from the peer without content: an unfinished record, and messages of TLS itself such as key updates. Nodes do
 not send those, and each takes about 10 microseconds."""
 LOOSE_RECORDS: Final = 8
-"""TLS records beyond two per frame and one per 16 KiB of it; an unfinished frame takes up to five. Each further record
-counts as a message, because it costs as much even if it carries a single byte."""
+"""TLS records that may arrive beyond two per frame and one per 16 KiB of it. An unfinished frame accounts for up to
+five. Each further record counts as a message, because it costs as much even if it carries a single byte."""
 
 # Dialling. Enforced by net/dialer.py and net/mesh.py.
 
@@ -190,8 +190,8 @@ other players may have received a different one."""
 BRANCHINGS: Final = 256
 """Ways to close one step that are considered: two for each of eight players who all signed two messages."""
 ROUNDS_OF_A_LENGTH: Final = 8
-"""After each group of this many voting rounds on one root, a round takes one automatic patience longer. So the first
-day of a standstill has some 300 rounds instead of 5,760."""
+"""How many consecutive voting rounds on one root are equally long; those after them take one automatic patience more.
+So the first day of a standstill has some 300 rounds instead of 5,760."""
 VOTE_ROUNDS_LATER: Final = 2
 """Future voting rounds for which votes are kept, per author and kind: the latest ones. A voter who is ahead is in the
 last round that a majority has closed, or in the next."""
@@ -344,8 +344,8 @@ two seconds, because the number of waiting links is limited."""
 CODE_BURST: Final = 10
 """Exchanges at once: everybody at the table types the code."""
 CODE_RATE_PER_PLACE: Final = 0.1
-"""Failed exchanges of one place that are forgotten per second. An exchange fails by a wrong proof, or without a proof.
-A place above the burst gets its turn after all other places."""
+"""Failed exchanges that one place is forgiven per second. An exchange fails if its proof is wrong or never arrives. A
+place that has used up its burst is served after all other places."""
 CODE_BURST_PER_PLACE: Final = 5
 """Failed exchanges of one place without consequences: people mistype codes and lose connections."""
 CODE_BREAKS: Final = 5

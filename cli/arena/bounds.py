@@ -9,7 +9,7 @@ from statistics import NormalDist, fmean, stdev
 from typing import Final, NamedTuple
 
 _STAKES: Final = tuple(0.99 / 2**halving for halving in range(8))
-"""The shares of their capital that gamblers bet. Large shares find large differences soon."""
+"""Betting strategies: each bets this share of its capital every time. Large shares find large differences soon."""
 _STEP: Final = 1e-9
 """The precision of a bound."""
 _NARROWEST: Final = 200
@@ -33,7 +33,7 @@ def quantile_of(confidence: float) -> float:
 
 
 def quantile_at_any_time(error: float, count: int) -> float:
-    """Return :func:`quantile_of` for intervals that hold at all counts simultaneously, if the first are not tiny.
+    """Return :func:`quantile_of` for intervals that hold at all counts at once, except at tiny ones.
 
     Source: the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central
     limit theory and asymptotic confidence sequences" (2024), theorem 2.2. It is narrowest near :data:`_NARROWEST`.
@@ -124,7 +124,7 @@ def _log_capital(counts: Mapping[float, int], mean: float) -> float:
 
 
 def _edge(is_outside: Callable[[float], bool], outer: float, inner: float) -> float:
-    """Return by bisection the outside value nearest to ``inner``; ``outer`` if there is none between them."""
+    """Return by bisection the outside value nearest to ``inner``, within :data:`_STEP`; ``outer`` if there is none."""
     while abs(inner - outer) > _STEP:
         middle = (outer + inner) / 2
         if is_outside(middle):

@@ -256,7 +256,7 @@ class TimedBot(Bot):
         if isinstance(bot, ProgramBot):
             bot.on_fault = self._note
 
-    # Each method has a try of its own: a common context manager took a third of the time of a game.
+    # Each method has its own try: with a shared context manager, a game took half as long again.
 
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
         try:

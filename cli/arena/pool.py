@@ -183,7 +183,7 @@ class _Processes(ThreadPoolExecutor):
         self._end.close()
 
     def _process(self) -> Executor:
-        """Return the process of this thread, after replacing it if it has died: the next work is not to blame."""
+        """Return this thread's process, replaced if it has died, so that the next work is not blamed for its death."""
         for _ in range(_DEATHS):
             process: Executor | None = getattr(self._here, "process", None)
             if process is None:

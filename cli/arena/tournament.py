@@ -209,7 +209,7 @@ class Journal:
                         hint = "Begin a new arena, without --resume. The old games are kept."
                         raise Failure(f"{changed} since the games in {shown_path(path)} were played.", hint=hint)
                     raise ValueError("this is not the heading of this arena")
-            # A file with a part of the heading is this arena's, killed while it wrote the heading.
+            # A file with only the beginning of the heading is from this arena, which was killed while writing it.
             if not lines.size and not begun.startswith(path.read_bytes()):
                 raise ValueError("this is not the heading of this arena")
         return lines.size

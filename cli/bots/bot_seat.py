@@ -336,7 +336,7 @@ class Evening:
         def take(event: NodeEvent, seating: Seating) -> None:
             self._lull.take(event)
             is_end = self._follow_host(event)
-            # Other events that end the evening announce that the node waits, but this bot does not wait.
+            # Not shown: other events that end the evening say that the node waits for the host, but this bot leaves.
             if not is_end or isinstance(event, TableClosed):
                 show(event, seating)
             if is_end:

@@ -81,7 +81,7 @@ class League:
         self._is_due = False
         """Whether the wait for more players is over, so that a match begins as soon as there are enough."""
         self._forgetting: asyncio.TimerHandle | None = None
-        """A timer that runs while there are too few players again. If it ends before enough return, the wait ends."""
+        """Runs while too few players are left. When it expires, the wait for more players begins anew."""
         self._is_last = False
 
     async def run(self, home: Path, port: int, interface: str | None, pledge: str) -> Ending:

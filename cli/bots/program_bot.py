@@ -138,7 +138,7 @@ class ProgramBot(Bot):
 
     async def started(self, ruleset: Ruleset, seat: int, names: Sequence[str]) -> None:
         is_further = False
-        if self._beginning is not None:  # it has played a match before, and may crash once per match
+        if self._beginning is not None:  # a program that has played before: it may crash once in each match
             self._beginning.cancel()
             await asyncio.wait([self._beginning])
             self._late = 0
@@ -287,7 +287,7 @@ class ProgramBot(Bot):
             question |= {"funds": view.funds, "tickets": view.tickets}
         asked = loop.time()
         if not self._tell(question | {"left_ms": round(1000 * (deadline - asked))}, view):
-            raise _FaultError("crashed", "does not read what it is told")
+            raise _FaultError("crashed", "does not read its standard input")
         for _ in range(_STALE):
             answer = await self._read(program, deadline, f"did not answer within {self._move_ms / 1000:g} s")
             if answer.get("type") != "move" or type(answer.get("id")) is not int or answer["id"] > turn:

@@ -250,7 +250,7 @@ def _key(home: Path) -> Finding:
 
 def _store(home: Path) -> Finding:
     path = Home(home).store
-    # Opening an empty file as a store would initialize it.
+    # The store is not opened here: that would initialize an empty file.
     if not path.exists() or (path.is_file() and not path.stat().st_size):
         return Finding("store", Severity.OK, "there is none yet; it will be made when you first play")
     try:

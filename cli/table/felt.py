@@ -85,7 +85,7 @@ def weighed(board: Board, bid: PlacedBid) -> tuple[Fraction, str]:
 
 
 def truth(board: Board, bid: PlacedBid) -> str:
-    """Return whether a bid is true if a spectator sees all dice; otherwise, which dice are wild."""
+    """Return whether a bid is true, for a spectator who sees all dice; for all others, which dice are wild."""
     state = board.begun
     if board.me is not None or any(dice and not board.hands.get(seat) for seat, dice in enumerate(state.dice)):
         return wild(state)

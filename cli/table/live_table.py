@@ -371,7 +371,7 @@ class SpectatorTable(LiveTable):
         super().__init__(node, showing, again=_sit_elsewhere)
         self.wants_seat = False
         """Whether the reader wants to play the next match."""
-        self.board.may_speak = False  # until the table says that spectators may, which it can only do while it is open
+        self.board.may_speak = False  # until the table lets spectators chat, which it can say only while it is open
         self._target = target
 
     @property

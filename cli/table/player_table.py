@@ -519,7 +519,7 @@ class PlayerTable(LiveTable):
     async def _return(self, rest: str, instead_of: asyncio.Task[None] | None = None) -> None:
         """Go back to the table.
 
-        :param instead_of: an earlier attempt to cancel.
+        :param instead_of: an earlier attempt to return, which is cancelled first.
         """
         assert self._again is not None
         if instead_of is not None:

@@ -633,7 +633,7 @@ class Screen:
         @add("enter", filter=is_asking)
         def _(_event: KeyPressEvent) -> None:
             assert self._dialog is not None
-            if self._former_reply != _CHOOSE_FIRST:  # otherwise this Enter ends a line typed past the dialog
+            if self._former_reply != _CHOOSE_FIRST:  # otherwise Enter ends a line typed while the dialog was open
                 self._choose(self._dialog.picked)
 
         @add("escape", filter=is_asking, eager=True)

@@ -64,9 +64,9 @@ class Turn(NamedTuple):
         return sum(high - low + 1 for _, low, high in self.options)
 
     def without(self, made: Made) -> Turn:
-        """Return this turn without those lowest bids on each face that are in ``made``.
+        """Return this turn with the low end of each face's range moved past bids in ``made``.
 
-        Bids in ``made`` further up stay listed, because a turn has one range per face. ``lowest`` does not change.
+        Higher bids in ``made`` stay listed, because a turn has one range per face. ``lowest`` does not change.
         """
         options = []
         for option in self.options:
@@ -108,7 +108,7 @@ class ImaginedRound:
         return bidding.order(self._state) == "either"
 
     def opening(self, first_face: int) -> int:
-        """Return a number that is equal for opening faces with the same allowed moves and the same counting."""
+        """Return a number for an opening face. Faces that lead to the same counting and moves share a number."""
         return self._openings[first_face]
 
     def made(self, bids: Sequence[PlacedBid]) -> Made:

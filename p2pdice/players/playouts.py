@@ -300,7 +300,7 @@ class Thought:
     # Choosing
 
     def candidates(self, turn: Turn) -> list[Action]:
-        """Return the promising bids: on each face the lowest one, and the highest ones of several probabilities."""
+        """Return the promising bids: on each face the lowest, and the highest of each of several probabilities."""
         chances = self.own.chances
         found: set[Action] = set()
         for face, low, high in turn.options:

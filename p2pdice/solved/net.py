@@ -114,10 +114,10 @@ def _raises(standing: int) -> tuple[tuple[tuple[int, int], ...], ...]:
 
 
 RAISES: Final = tuple(map(_raises, range(len(FACES) * HIGHEST + 1)))
-"""The raises that are outputs on a face: the lowest quantity, and the number of quantities.
+"""``RAISES[standing][highest][face - 1]``: the lowest raise on the face, and how many quantities from it are outputs.
 
-The indices are the number of the standing bid, 0 without one; the highest quantity that policies bid in this round; and
-the face.
+``standing`` is the number of the standing bid, 0 without one; ``highest`` is the highest quantity that policies bid in
+this round.
 """
 
 

@@ -169,8 +169,8 @@ def _examine(data: bytes, kept: Collection[int] | None, mapped: Mapped, checked:
 def _checked(history: History, messages: Iterator[Signed], mapped: Mapped, known: int) -> Iterator[Signed]:
     """Yield messages as they come, marked as checked if their signatures are valid.
 
-    Signatures are checked in batches, each before any of its messages is folded in. Alternating between the two would
-    evict each other's code and data from the processor's caches, which takes up to a tenth more time.
+    Signatures are checked in batches, each before any of its messages is folded in. If checking and folding alternated,
+    each would evict the other's code and data from the caches, which takes up to a tenth more time.
 
     :param known: the number of leading messages whose signatures are known to be valid.
     """

@@ -203,7 +203,7 @@ class KeyFileError(LocalError):
 
 
 class WrongPassphraseError(KeyFileError):
-    """The key file needs another passphrase, or has none although one was given."""
+    """The passphrase is wrong or missing, or was given for a key file without one."""
 
 
 _ENCRYPTED: Final = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"

@@ -195,7 +195,7 @@ class Attendance:
         """Whether the host wants the match to begin with the players now at the table."""
         self._failures = 0
         self.returned: set[bytes] = set()
-        """Guests for whose JOIN, purse or LEDGER of the host's purse a proposal was withdrawn."""
+        """Guests who caused a proposal to be withdrawn: by their JOIN, their purse, or a LEDGER of the host's purse."""
         self._silence = defaultdict[bytes, float](float)
         """The seconds for which each guest was silent until :attr:`_since`; infinity for a guest who is barred."""
         self._awaited: Collection[bytes] = ()
@@ -319,7 +319,7 @@ class Lobby:
         if genesis.table != self.id:
             raise MalformedGenesisError("the match is for another table")
         if genesis.ruleset != self.ruleset:
-            raise UnknownRulesError("the match has other rules than the table")
+            raise UnknownRulesError("the rules of the match are not those of the table")
         if self.shown is None or genesis.patience != parse_patience(self.shown.patience):
             raise MalformedGenesisError("the match gives its players other times to act than the table")
         if all(record.join.identity != self.host for record in genesis.roster):

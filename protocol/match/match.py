@@ -403,7 +403,7 @@ class Match:
                 state = None if position.state is None else plain(position.state)
                 self._feed.show(Diverged(position.step, repr(state)))
             if self._feed.bring_up_to_date():
-                self.relay.tell_cut()  # now also reports players that this node never reached
+                self.relay.tell_cut()  # the match has formed: a CUT may now name players that this node never reached
             is_choice = stage_of(position) is Stage.CHOOSE
             self.waiting.timeouts.open_step(position.tip, is_choice, self._now, self.replica.hurried)
             if not self.waiting.may_sign and self.waiting.try_to_sign_again(self._now):

@@ -89,7 +89,7 @@ class Signer:
         self._locked = b""
         """The tip of the last LOCK that this process has signed."""
         self._witnessed: frozenset[int] = frozenset()
-        """The witnesses whose signatures under the LOCK before that one are on the disk together with it."""
+        """The witnesses whose signatures under the previous LOCK are on the disk with the LOCK in ``_locked``."""
 
     # The owner's choices
 
@@ -208,7 +208,7 @@ class Signer:
         """Return whether a message of a kind for the open step must be on the disk before it is sent."""
         position = self._history.position
         if kind != Kind.WITNESS and not self._has_locked(position):
-            return True  # votes closed that LOCK: after a crash this node may sign it, and resign
+            return True  # votes may have closed that LOCK: after a crash, this node could sign it, and then resign
         return RULES[kind].binds(position, self._witnessed)
 
     def hand(self, position: Position) -> tuple[int, ...]:
@@ -230,8 +230,8 @@ class Signer:
     def secret(self, context: Context, purpose: str) -> bytes:
         return derive_secret(self._seed, context, purpose)
 
-    # An owner who concedes makes no more choices. A player who has voted may not resign, so any legal message will do:
-    # the lowest raise, and no stake. Without it, the others would wait forever if they are too few to vote.
+    # An owner who concedes makes no more choices. But a player who has voted may not resign yet, so this node plays on:
+    # the first listed move, and no stake. If it sent nothing, others too few to vote would wait forever.
 
     def move(self, position: Position) -> str | None:
         if self.is_conceding:
@@ -260,7 +260,8 @@ class Signer:
 
 
 def _is_cheap_to_resign(position: Position) -> bool:
-    # Whether the others can go on at once: a player opens at a showdown before resigning, and cannot leave at a LOCK.
+    # Whether a RESIGN lets the others continue at once. A LOCK cannot be left; and at a showdown or a sealed stake, a
+    # player opens before resigning.
     assert position.kind is not None
     stage = RULES[position.kind].stage
     return stage is not Stage.LOCK and (stage is not Stage.OPEN or position.purpose in ROLLS)

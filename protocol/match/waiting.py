@@ -40,7 +40,7 @@ from protocol.wire.genesis import JoinRecord, Patience
 RESULT_WAIT: Final = 3.0
 """Seconds to wait for RESULTs of unlinked players before the end is called unconfirmed."""
 CAUGHT_UP: Final = 3.0
-"""Seconds after this node's return during which a step that opens here may long have been open on other nodes."""
+"""Seconds after this node's return. A step that opens here within them may have been open elsewhere for long."""
 AWAITED_AFTER: Final = 1.0
 """Seconds for which a player who owes a message may be unlinked before the owner is notified."""
 RETURNING: Final = 3.0
@@ -231,7 +231,7 @@ class Timeouts:
     def due(self, missing: Collection[int], out: Collection[int]) -> float:
         """Return when patience with all missing players is over; infinity for never.
 
-        :param out: players out of the game, who lose nothing if nobody waits for them.
+        :param out: players who are out of the game. They get only the grace: they lose nothing if the others go on.
         """
         return sum(self._longest(missing, out))
 
@@ -388,7 +388,7 @@ class Waiting:
         self._awaited: tuple[int, ...] = ()
         """The players in the last Suspended, while it holds."""
         self._awaited_at = b""
-        """The tip of the step that was open when it was shown."""
+        """The tip of the step that was open when that Suspended was shown."""
         self._is_cut_off = False
         """Whether too few players were linked to continue, so that nobody's time ran."""
         self._warned_at = b""

@@ -103,7 +103,7 @@ class Allowance:
         self._key, self._place, self._long = key, place, long
         self._first = FIRST_FRAMES
         self.loose_records = 0
-        """The number of TLS records received, apart from those that the frames counted so far needed."""
+        """The TLS records received beyond those allowed for the counted frames: two each, and one per 16 KiB."""
 
     def _buckets(self, now: float) -> tuple[Bucket, Bucket]:
         known_by = self._key if self._key in self._allowances.roster else self._place

@@ -212,7 +212,7 @@ class Listener:
         return True
 
     def _displace(self, link: Link, reason: str) -> None:
-        self._links.remove(link)  # now, as the link ends later, and another may arrive before that
+        self._links.remove(link)  # removed now: the link ends later, and another one may arrive before it does
         link.cut(reason)
 
     def _closed(self, link: Link) -> None:

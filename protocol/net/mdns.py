@@ -417,7 +417,7 @@ def kept_up(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
 
     def ended(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("tables are looked for no longer", exc_info=error)
+            log.error("the search for tables has stopped", exc_info=error)
 
     task = asyncio.create_task(work)
     task.add_done_callback(ended)
@@ -481,7 +481,7 @@ class _Group:
             if error.errno not in _FULL:
                 raise
             # On Linux, a socket can join on at most 20 interfaces. But all sockets on the port receive a group that any
-            # socket of the machine has joined, so another socket extends what ears receives (ip(7), IP_MULTICAST_ALL).
+            # socket of the machine has joined: if another socket joins, ears receives it (ip(7), IP_MULTICAST_ALL).
             another = socket.socket(self._version.family, socket.SOCK_DGRAM)
             try:
                 another.setsockopt(self._version.level, self._version.join, membership)

@@ -182,7 +182,7 @@ class Mesh:
         return tuple(sorted(self._peers))
 
     def others_at(self, identity: bytes) -> frozenset[Address]:
-        """Return the addresses at which the other linked peers listen, so that this peer cannot be reached there."""
+        """Return the addresses of the other linked peers: dialling this peer there would reach one of them."""
         others = [peer for each, peer in self._peers.items() if each != identity]
         local = {
             peer.at[1] for peer in others if peer.link.is_on_own_machine

@@ -134,7 +134,7 @@ class Host:
         is_wanted = self.table.is_full or (self._attendance.is_closed and len(self.table.records) > 1)
         if not is_wanted or self._proposal is not None or self.ledgers.flawed():
             return
-        if self._former:  # with the same genesis it would be the match that was withdrawn
+        if self._former:  # without a new join record, it could be the genesis of the withdrawn match
             self._sign_again()
         settings = self.table.settings
         occasion = Occasion.now(settings.name, settings.customs, settings.asks)
@@ -422,7 +422,7 @@ class Host:
         if identity in self.seated or self._refused.admits(self._runtime.loop.time()):
             text = f"{name or 'somebody'} ({key}) cannot play here: {reason}"
             if reason.endswith(FOLDED):
-                text += f". To take it all the same, close the table, run p2pdice purse forget {key} and host again"
+                text += f". To accept this purse anyway, close the table, run p2pdice purse forget {key} and host again"
             self._runtime.tell(Notice(text))
         why = NotAdmittedError(RefuseCode.REFUSED, reason)
         self._dismiss([identity], why, is_barred=self._count_withdrawal(identity))
@@ -458,7 +458,7 @@ class Host:
             self._runtime.stop(error)
 
     def lost(self, identity: bytes, reason: str) -> None:
-        """Record that a link is down. Free the guest's seat, at once or unless the guest returns soon."""
+        """Record that a link is down. Free the guest's seat: at once, or if the guest does not return soon."""
         self._forget_request(identity)
         self.code_desk.lost(identity)
         if self.has_begun or identity not in self.seated:

@@ -205,7 +205,7 @@ class Inquiry:
 
 
 def _may_have(answer: _Answer, told: Sequence[Target]) -> bool:
-    """Return whether an answer shows an advertised table, or may hide one from spectators."""
+    """Return whether an answer shows an advertised table, or is a refusal behind which there may be one."""
     match answer.said:
         case Table(name=name):
             return any((target.id, target.name) == (answer.table, name) for target in told) and _is_sound(answer)

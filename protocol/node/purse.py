@@ -380,8 +380,8 @@ class PurseKeeper:
         return "it has the end of a match that is not over" if self._has_not_ended(there.match) else ""
 
     def _has_not_ended(self, match: bytes) -> bool:
-        """Return whether no evidence of a match's end can exist: in a match of two, this player has neither signed an
-        end nor resigned."""
+        """Return whether a match certainly has no evidence of its end: it has two players, and this one has signed
+        neither an end nor a RESIGN."""
         stored = self._store.match(match)
         if stored is None or stored.void:
             return False

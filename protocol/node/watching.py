@@ -268,7 +268,7 @@ class FollowedMatch(Session):
 
     def _show(self, event: NodeEvent) -> None:
         if isinstance(event, PeerLost | PeerBack | Suspended | Overdue | Continued) and not self._follows_all():
-            return  # guessed from this node's links, but it is not linked with all players
+            return  # inferred from this node's links, which prove nothing unless they reach all players
         if self._is_current:
             self.tell(event)
         elif isinstance(event, Happened) and isinstance(event.event, game.MatchOver):

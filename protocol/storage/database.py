@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 FAILURES: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 """The errors that ``sqlite3`` raises. The second occurs if it cannot decode SQLite's message about a damaged schema;
-the third, for message places of a match with an impossible number."""
+the third, if a damaged number of a match makes the place of a message too large for SQLite."""
 SCHEMA_VERSION: Final = 11
 """The present format. After a release, any change of the tables needs a new number."""
 FIRST: Final = 1

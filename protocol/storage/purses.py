@@ -46,7 +46,7 @@ class Met(NamedTuple):
     """The era of the head in the genesis. The height is also that head's."""
     height: int
     shown: bytes
-    """The encoded fields of the LEDGER frame shown for the match; empty once a later match with them is over."""
+    """The encoded fields of the LEDGER frame shown for the match; empty after a later match with the same player."""
     stake: bytes = b""
     """The player's STAKE: its data and signature, encoded; empty if it was not seen."""
     outcome: bytes = b""

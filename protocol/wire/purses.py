@@ -246,7 +246,7 @@ def parse_purse(owner: bytes, value: Value) -> Purse:
     """
     era, start, records = parts(value, "a purse", is_number, is_array, is_array)
     state = PurseState(*parts(start, "the first state of a purse", is_number, is_id, is_amount, is_amount, _are_souls))
-    # A ledger that its owner has folded keeps at least 400 records, so a peer who passes it on can cut off few more.
+    # An owner never folds a ledger below 400 records, so a peer who passes it on can hide only a few more.
     if state.height and len(records) < RECORDS // 3:
         raise MalformedPurseError("the purse shows too few records")
     return Purse(owner, era, state, tuple(map(_parse_record, records)))

@@ -544,7 +544,7 @@ async def test_an_error_that_ends_discovery_is_logged(
     monkeypatch.setattr(guest._multicast, "_hear", fail)
     send_on_loopback(b"anything")
     await eventually(lambda: "a defect" in caplog.text)
-    assert "tables are looked for no longer" in caplog.text
+    assert "the search for tables has stopped" in caplog.text
 
 
 async def test_packets_of_all_addresses_together_are_parsed_up_to_the_limit(opens: Opener, parsing: Mock) -> None:
