@@ -54,7 +54,7 @@ def test_the_wheel_holds_three_packages_the_man_page_and_nothing_else(wheel: Zip
     sources = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     page = f"p2pdice-{cli.VERSION}.data/data/share/man/man1/p2pdice.1"
     tables = {f"p2pdice/solved/{opener}-{responder}.policy" for opener in (1, 2, 3) for responder in (1, 2, 3)}
-    tables |= {"p2pdice/solved/classic.net", "p2pdice/solved/more.net", "p2pdice/solved/two.net"}
+    tables |= {f"p2pdice/solved/{name}.net" for name in ("classic", "more", "perudo", "two")}
     report = {"cli/report/report.css", "cli/report/report.html.j2", "cli/report/show_checks.js"}
     order = ROOT / "cli" / "report" / "verifier" / "order.txt"
     report |= {f"cli/report/verifier/{name}" for name in ("order.txt", *order.read_text(encoding="ascii").split())}

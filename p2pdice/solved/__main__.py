@@ -29,7 +29,7 @@ WORST_ROUND: Final = 0.03
 WORST_MATCH: Final = 0.53
 """The largest acceptable share of matches that a best response wins."""
 ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST_DICE + 1), repeat=2)]
-PARTS: Final = ("rounds", "two", "more")
+PARTS: Final = ("rounds", "perudo", "two", "more")
 """The parts of the training: the solved rounds with their net, and the two nets trained by self-play."""
 
 

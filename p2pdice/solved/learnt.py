@@ -1,9 +1,10 @@
-"""Two nets that were trained by playing against themselves, and how players use them.
+"""Three nets that were trained by playing against themselves, and how players use them.
 
-One has learnt perudo, spot-on and wildcard between two players; the other has learnt these and classic with three to
-six players. Both are multilayer perceptrons as in :mod:`~p2pdice.solved.net`. Their outputs are liar, exact, and for
-each face five quantities: the lowest raise and four more. The four start above the lowest raise, or above the average
-count for the face minus two, if that is higher. The likelihoods of the moves are the softmax over the possible outputs.
+One has learnt perudo between two players, one spot-on and wildcard between two, and one these three and classic with
+three to six players. All are multilayer perceptrons as in :mod:`~p2pdice.solved.net`. Their outputs are liar, exact,
+and for each face five quantities: the lowest raise and four more. The four start above the lowest raise, or above the
+average count for the face minus two, if that is higher. The likelihoods of the moves are the softmax over the possible
+outputs.
 
 The input describes the hand of the player to move, everybody's dice, and the bids of the round. A bid's *surplus* is
 its quantity minus the number of dice in play that count for it on average. Most values are divided by a constant, so
@@ -250,18 +251,18 @@ class LearntNet:
         return {move: value for move, value in likely.items() if value >= RARE}
 
 
+PERUDO: Final = "perudo.net"
+"""The file of the net for perudo between two players, beside this module."""
 TWO: Final = "two.net"
-"""The file of the net for rounds between two players, beside this module."""
+"""The file of the net for the other rulesets between two players."""
 MORE: Final = "more.net"
-"""The file of the net for rounds of more players, beside this module."""
+"""The file of the net for rounds of more players."""
 
 
 @cache
-def learnt_net(file: str) -> LearntNet:
-    """Return a net that is shipped with the package.
-
-    :param file: :data:`TWO` or :data:`MORE`.
-    """
+def learnt_net(name: str, players: int) -> LearntNet:
+    """Return the shipped net for rounds of a preset for this number of players with dice."""
+    file = MORE if players > 2 else PERUDO if name == "perudo" else TWO
     return LearntNet(resources.files(__package__).joinpath(file).read_bytes())
 
 

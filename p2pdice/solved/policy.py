@@ -136,5 +136,4 @@ def likelihoods(state: State, hand: Hand) -> Likelihoods | None:
         return net.net().likelihoods(hand, sum(dice) - len(hand), bids)
     if len(dice) > learnt.MOST_PLAYERS:
         return None
-    taught = learnt.learnt_net(learnt.TWO if len(dice) == 2 else learnt.MORE)
-    return taught.likelihoods(name, dice, state, hand)
+    return learnt.learnt_net(name, len(dice)).likelihoods(name, dice, state, hand)

@@ -286,8 +286,8 @@ class Plan:
 def train(plan: Plan, folder: Path, package: Path, say: Say, parts: Sequence[str]) -> None:
     """Train some parts of the policy, resuming from ``folder``, and write them to ``package``.
 
-    :param parts: ``rounds`` for the solved rounds with their net, ``two`` and ``more`` for the nets that learn by
-        self-play.
+    :param parts: ``rounds`` for the solved rounds with their net; ``perudo``, ``two`` and ``more`` for the nets trained
+        by self-play.
     :raises ValueError: if the folder belongs to another plan.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -375,12 +375,14 @@ def _selfplayed(file: str, plan: Plan, folder: Path, say: Say) -> Mapping[str, b
 
 
 _COURSES: Final = {
-    learnt.TWO: (("perudo", "spot-on", "wildcard"), (2,)),
+    learnt.PERUDO: (("perudo",), (2,)),
+    learnt.TWO: (("spot-on", "wildcard"), (2,)),
     learnt.MORE: (("classic", "perudo", "spot-on", "wildcard"), (4, 3, 5, 4, 3, 6)),
 }
 """The presets and the numbers of players that each net learns by self-play."""
 _PARTS: Final[Mapping[str, Callable[[Plan, Path, Say], Mapping[str, bytes]]]] = {
     "rounds": _solved_rounds,
+    "perudo": partial(_selfplayed, learnt.PERUDO),
     "two": partial(_selfplayed, learnt.TWO),
     "more": partial(_selfplayed, learnt.MORE),
 }

@@ -44,7 +44,7 @@ def course(name: str, dice: int, seed: int, iterations: int) -> selfplay.Course:
     return selfplay.Course({name: PRESETS[name].with_options({"dice": str(dice)})}, (2, 4, 3), seed, iterations)
 
 
-def decided(_file: str = learnt.MORE) -> LearntNet:
+def decided(_name: str = "", _players: int = 0) -> LearntNet:
     """Return an untrained net that prefers some moves."""
     rng = np.random.default_rng(1)
     sizes = ((FEATURES, 16), (16, OUTPUTS))
