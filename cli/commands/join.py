@@ -70,7 +70,7 @@ def join(
         typer.Option(
             "--wait/--no-wait",
             show_default=False,
-            help="Wait for a table that is not there yet (default: at a terminal).",
+            help="Wait for a name or code that is not there yet (default: at a terminal).",
         ),
     ] = None,
     port: PortOption = 0,

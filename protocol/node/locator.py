@@ -53,7 +53,7 @@ INQUIRIES: Final = 3
 AGAIN: Final = 2.0
 """Time between two attempts to sit down at the table of the last match, after its end."""
 GONE: Final = 20.0
-"""Time after which an unreachable host is given up: a laptop may need that long to change networks."""
+"""Time after which a guest who plays on gives up an unreachable host: to change networks can take a laptop so long."""
 NEXT_PLAYER: Final = 0.5
 """Time between a failed attempt to watch through one player and an attempt through the next."""
 
