@@ -1,4 +1,4 @@
-"""Records of when messages left the players who signed them, and when they reached other players.
+"""Records of when each player sent its own messages, and when other players received them.
 
 Each process records its own times (:func:`write_down`), and a test compares the files (:func:`times`). All processes of
 one machine share a monotonic clock, even across network namespaces.
@@ -21,7 +21,7 @@ SENT, CAME, SHOWN = "sent", "came", "shown"
 
 
 class Arrivals(NamedTuple):
-    """The records of one process: times of the monotonic clock in seconds by message, in their order."""
+    """One process's records: for each message, in order of time, its time on the monotonic clock in seconds."""
 
     identity: str
     sent: dict[str, float]
@@ -29,7 +29,7 @@ class Arrivals(NamedTuple):
     came: dict[str, float]
     """When each message first arrived, whether from its author, relayed by another player, or in an answer to NEED."""
     over_link: dict[str, list[str]]
-    """The messages that arrived individually, by the identity of the player whose link carried them."""
+    """Messages that arrived singly, not in a PAGE, grouped by the player whose link carried them."""
 
 
 def write_down(node: Node, path: Path) -> None:
@@ -73,7 +73,7 @@ def write_down(node: Node, path: Path) -> None:
 
 
 def read(path: Path) -> Arrivals:
-    """Return the records of a process so far."""
+    """Return the records that a process has written so far."""
     found = Arrivals("", {}, {}, {})
     for line in path.read_text(encoding="ascii").splitlines():
         event, moment, message, identity = line.split()
@@ -86,12 +86,12 @@ def read(path: Path) -> Arrivals:
 
 
 def times(sender: Arrivals, receiver: Arrivals) -> list[tuple[float, float]]:
-    """Return when each of the sender's messages was sent and when the receiver got it; infinity if never."""
+    """Return (time sent, time received) of each of the sender's messages; infinity if it was never received."""
     return [(sent, receiver.came.get(message, math.inf)) for message, sent in sender.sent.items()]
 
 
 def is_in_order(sender: Arrivals, receiver: Arrivals) -> bool:
-    """Return whether the sender's own messages arrived over the sender's link in the order of sending."""
+    """Return whether the sender's own messages arrived over the sender's link in the order in which they were sent."""
     came = [message for message in receiver.over_link.get(sender.identity, ()) if message in sender.sent]
     places = {message: place for place, message in enumerate(sender.sent)}
     firsts = list(dict.fromkeys(came))  # votes are sent repeatedly

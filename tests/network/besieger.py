@@ -1,8 +1,8 @@
 """Strangers who besiege a node, as one process: ``python -m tests.network.besieger ATTACK --port PORT --count N``.
 
-It prints ``{"event": "begun"}`` once all connections of a held attack are open, or the first of a repeated attack, and
-continues until its standard input is closed. Then it prints ``{"event": "left", "opened": …, "refused": …}`` with the
-number of connections that it opened, and the number of these that the node closed.
+It prints ``{"event": "begun"}`` once the attack has begun: when all connections are open or, if the attack reconnects
+again and again, when the first one is. It continues until its standard input is closed. Then it prints
+``{"event": "left", "opened": …, "refused": …}``: how many connections it opened, and how many the node closed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Siege:
         self.opened = 0
         self.refused = 0
         self.begun = asyncio.Event()
-        # All share one identity: a stranger's key makes no difference, and creating certificates takes time.
+        # All connections share one identity: a stranger's key makes no difference, and creating certificates is slow.
         self._context = client_context(Ed25519PrivateKey.generate())
         self._handshakes = asyncio.Semaphore(HANDSHAKES_AT_ONCE)
         self._held: list[asyncio.StreamWriter] = []
@@ -120,7 +120,7 @@ class Siege:
         await self.many(self.secured)
 
     async def storm(self) -> None:
-        """Strangers who complete the TLS handshake and leave, over and over."""
+        """Strangers who complete the TLS handshake and disconnect, again and again."""
 
         async def act(writer: asyncio.StreamWriter) -> None:
             writer.transport.abort()
@@ -128,7 +128,7 @@ class Siege:
         await self.again_and_again(self.secured, act)
 
     async def knock(self) -> None:
-        """Strangers who open a connection and leave, over and over."""
+        """Strangers who open a TCP connection and disconnect, again and again."""
 
         async def act(writer: asyncio.StreamWriter) -> None:
             writer.transport.abort()
@@ -156,7 +156,7 @@ class Siege:
         said = framed(encode_frame(Hello(1, TableAim(b"", "")))) + framed(*valid_frames()) * 100
 
         async def act(writer: asyncio.StreamWriter) -> None:
-            for _ in range(20):  # after that, a stranger who was not cut off waits for it
+            for _ in range(20):  # afterwards, a stranger who is still connected waits to be cut off
                 writer.write(said)
                 await writer.drain()
                 await asyncio.sleep(0.02)
@@ -204,7 +204,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 async def drip(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Send data byte by byte, and then its last byte forever."""
+    """Send data byte by byte. Zeros replace the last byte and never end, so that the data is never complete."""
     for byte in itertools.chain(data[:-1], itertools.repeat(0)):
         if writer.is_closing():
             return

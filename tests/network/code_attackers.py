@@ -1,6 +1,6 @@
 """Attackers of short codes: an eavesdropper, a man in the middle, a guessing guest, and a false host.
 
-They know the whole protocol, and see inside the TLS of their own links.
+They know the whole protocol, and can decrypt their own links.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ async def call(at: Address, number: int, identity: Identity | None = None) -> Co
 
 
 class Guesser:
-    """A guest with a guess, who receives the host's element, and sends its proof at a time of its choice."""
+    """A guest who guesses a code. It receives the host's element, and chooses when to send its proof."""
 
     def __init__(self, guess: ShortCode) -> None:
         self.guess = guess
         self.identity = Identity.generate()
 
     async def begin(self, at: Address, host: bytes) -> Frame | None:
-        """Return a refusal, or the host's element."""
+        """Begin an exchange with the host; return its element, or its refusal."""
         self.talk = await call(at, self.guess.number, self.identity)
         welcome = await self.talk.hear()
         if not isinstance(welcome, Welcome):
@@ -132,7 +132,7 @@ class FalseHost:
         self.exchange: CodeExchange | None = None
         self._links: list[Link] = []
         self.reached = asyncio.Event()
-        """Set when the first link opens."""
+        """Set once a guest has opened a link."""
 
     async def open(self) -> Address:
         self.listener: Listener = await listen((HOST,), 0, credentials(self.identity.private_key), self, BOUNDS)
@@ -168,7 +168,7 @@ class FalseHost:
 
 
 class Relay(FalseHost):
-    """A man in the middle, who acts as host towards guests and as a guest towards the host.
+    """A man in the middle, who poses as the host to guests and as a guest to the host.
 
     TLS ends at the relay on both sides, under its own key, and the relay forwards every frame.
 
@@ -206,9 +206,9 @@ class Relay(FalseHost):
 def overhear(
     guest: bytes, host: bytes, table: bytes, elements: tuple[bytes, bytes], proof: bytes, codes: Iterable[ShortCode]
 ) -> ShortCode | None:
-    """Try every code against a guest's proof, with everything that an eavesdropper can compute.
+    """Return the code that matches a guest's proof, found with everything that an eavesdropper can compute.
 
-    The shared element is guessed to be a visible one, or one that follows from weak scalars.
+    The eavesdropper tries as shared elements those that were sent, and those that follow from weak scalars.
     """
     ours, theirs = map(Group.bytes_to_element, elements)
     for code in codes:
@@ -226,7 +226,7 @@ def overhear(
 
 
 def try_all(false: FalseHost, guest: bytes, codes: Iterable[ShortCode]) -> ShortCode | None:
-    """Try every code against the proof that a false host has received, using its own scalar of that exchange."""
+    """Return the code that matches the proof sent to a false host, which knows its own scalar of that exchange."""
     assert false.exchange is not None
     side = false.exchange._side
     theirs = Group.bytes_to_element(false.elements[-1])

@@ -1,7 +1,7 @@
 """A company of players: complete nodes in this process, each with its own home, played by house bots.
 
-Sockets, TLS and stores are real; only the owner at the keyboard is a program. All waits are for events, and anything
-that reaches the event loop's exception handler fails the test.
+Sockets, TLS and stores are real; only the owner at the keyboard is a program. Tests wait for events, not for fixed
+times. Any exception that reaches the event loop's handler fails the test.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Player:
         self.events: list[NodeEvent] = []
         self.bot: Bot = OddsPlayer(random.Random(node.name))
         self._most = math.inf
-        """The events of the game after which no turn is answered."""
+        """The bot answers no turn once the game has had this many events."""
         self._turn: YourTurn | None = None
         self._progress = asyncio.Event()
         self._listening = asyncio.create_task(self._listen())
@@ -69,11 +69,11 @@ class Player:
         if self._turn is None or len(self.told(Happened)) >= self._most:
             return
         turn, self._turn = self._turn, None
-        with contextlib.suppress(NodeError):  # that turn is over: the others have continued without somebody
+        with contextlib.suppress(NodeError):  # the turn is over because a player was voted out
             make(self.node, decide(self.bot, turn.view), turn.token)
 
     def hold(self, after: int = 0) -> None:
-        """Answer no turn once the game has had this many events, so that the match stops at this player's turn."""
+        """Answer no turn once the game has had ``after`` events, so that the match stops at this player's turn."""
         self._most = after
 
     def go_on(self) -> None:
@@ -86,7 +86,7 @@ class Player:
         return [event for event in self.events if isinstance(event, kind)]
 
     async def until(self, kind: type[E], condition: Callable[[E], bool] = lambda _: True, after: int = 0) -> E:
-        """Wait for an event of a kind that fulfils the condition, ignoring the first ``after`` events."""
+        """Wait for an event of this kind that meets the condition; ignore the node's first ``after`` events."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 self._progress.clear()
@@ -96,7 +96,7 @@ class Player:
                 await self._progress.wait()
 
     async def until_true(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds that no event announces."""
+        """Poll until the condition holds. For conditions that no event announces."""
         async with asyncio.timeout(PATIENCE):
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -115,7 +115,7 @@ class Player:
         return node.home.path
 
     async def leave(self) -> None:
-        """Close the node, and take its last events."""
+        """Close the node, and record its last events."""
         async with asyncio.timeout(PATIENCE):
             await self.node.close()
             with contextlib.suppress(asyncio.CancelledError):
@@ -139,7 +139,7 @@ class Company:
         bounds: Limits | None = None,
         interface: str | None = HOST,
     ) -> Player:
-        """Open a node. Every name has its own home unless one is given."""
+        """Open a node. Without a given home, each name has its own."""
         node = await Node.open(
             home or self.folder / name, name, port=port, interface=interface, discovery=discovery, bounds=bounds
         )
@@ -165,7 +165,7 @@ class Company:
         return [host, *await self.join(opened.join_line, *others, **options)], opened
 
     async def join(self, line: str, *names: str, **options: Any) -> list[Player]:
-        """Let players join a table one after the other."""
+        """Open a node for each name, and let them join a table one after the other."""
         guests = []
         for name in names:
             guests.append(await self.sit(name, **options))
@@ -177,7 +177,7 @@ class Company:
 
 
 def bend(player: views.HasNode, send: Callable[[bytes, Frame], bool | Frame]) -> None:
-    """Filter a node's frames: for receiver and frame, ``send`` returns whether to send it, or a frame to replace it."""
+    """Filter a node's frames: ``send(receiver, frame)`` returns whether to send it, or a frame to send instead."""
     post = player.node._runtime.post_encoded
 
     def bent(identities: tuple[bytes, ...], frame: bytes, *, binds: bool = True) -> None:
@@ -205,7 +205,7 @@ async def company(folder: Path) -> AsyncIterator[Company]:
 
 
 async def sockets_closed() -> None:
-    """Wait until the event loop watches no sockets. A closing link waits a moment for the answer to its goodbye."""
+    """Wait until the event loop watches no sockets. A closing link waits briefly for the peer to close it too."""
     selector = getattr(asyncio.get_running_loop(), "_selector", None)  # Windows' loop has none
     async with asyncio.timeout(PATIENCE):
         while selector is not None and len(selector.get_map()) > 1:  # noqa: ASYNC110
@@ -214,7 +214,7 @@ async def sockets_closed() -> None:
 
 
 async def agree(*players: Player) -> bytes:
-    """Wait for the end of the match; check that all have the same fair transcript, and return it."""
+    """Wait for the end of the match, check that all players have the same fair transcript, and return it."""
     ends = [await player.until(MatchResult) for player in players]
     transcripts = {end.transcript.read_bytes() for end in ends}
     assert len(transcripts) == 1
@@ -227,6 +227,6 @@ async def agree(*players: Player) -> bytes:
 
 
 async def in_mid_match(player: Player, events: int = 4) -> None:
-    """Let this player stop the game once it has had this many events, and wait for that."""
+    """Wait until the game has had at least ``events`` events and stands still at this player's turn."""
     player.hold(events)
     await player.until_true(lambda: player._turn is not None and len(player.told(Happened)) >= events)

@@ -30,7 +30,7 @@ FRAME: Final = 1400
 JUMBO: Final = 8900
 """The size in bytes of the largest packet of multicast DNS, which is sent in fragments."""
 HEAP: Final = 0.005
-"""Seconds between two bursts of packets, if there is a rate."""
+"""Seconds between two bursts of packets, if the rate is limited."""
 A, PTR, TXT, AAAA, SRV, ANY = 1, 12, 16, 28, 33, 255
 FLUSH: Final = 0x8001
 """Class IN with the cache-flush bit, which makes receivers drop earlier records."""
@@ -103,7 +103,7 @@ def shared() -> Iterator[bytes]:
 
 
 def pointers() -> Iterator[bytes]:
-    """Services with always new names, without details."""
+    """PTR records of ever new services, without their other records."""
     numbers = itertools.count()
     for round_ in itertools.count():
         size = JUMBO if round_ % 2 else FRAME
@@ -112,7 +112,7 @@ def pointers() -> Iterator[bytes]:
 
 
 def services() -> Iterator[bytes]:
-    """Complete tables with always new names."""
+    """Complete records of tables, each with a new name."""
     for number in itertools.count():
         name, host = label(f"{number:032x}") + TYPE, label(f"host-{number:x}") + LOCAL
         address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
@@ -120,7 +120,7 @@ def services() -> Iterator[bytes]:
 
 
 def junk() -> Iterator[bytes]:
-    """Malformed packets, and packets that contradict their own counts, half of them with the name of the service."""
+    """Malformed packets and packets with false record counts. Half of them contain the name of the service."""
     chance = random.Random(5353)
     chain = b"".join(struct.pack(">H", 0xC000 | (12 + 2 * number)) for number in range(600))
     for round_ in itertools.count():
@@ -141,7 +141,7 @@ def junk() -> Iterator[bytes]:
 
 
 def queries() -> Iterator[bytes]:
-    """Questions that every node can answer: plain, for unicast answers, truncated, and many in one packet."""
+    """Queries that every node answers: plain, for unicast answers, truncated, and with many questions in one packet."""
     asked = TYPE + struct.pack(">HH", PTR, 1)
     unicast = TYPE + struct.pack(">HH", ANY, 0x8001)
     again = b"\xc0\x0c" + struct.pack(">HH", PTR, 1)
@@ -159,7 +159,7 @@ def queries() -> Iterator[bytes]:
 
 
 def takeover() -> Iterator[bytes]:
-    """False details for every advertised instance, with the cache-flush bit, which drops the true ones."""
+    """False records for every advertised instance. Their cache-flush bit makes receivers drop the true ones."""
     heard: dict[str, None] = {}
     threading.Thread(target=overhear, args=(heard,), daemon=True).start()
     for number in itertools.count():
@@ -196,7 +196,7 @@ def receiver(interface: str) -> socket.socket:
 
 
 def sender(interface: str) -> socket.socket:
-    """Open a socket whose multicast leaves by the interface with this address."""
+    """Open a socket that sends multicast through the interface with this address."""
     mouth = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface))
     return mouth

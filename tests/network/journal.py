@@ -1,4 +1,4 @@
-"""Everything that the players of a test have signed, recorded as it leaves them, and read from their stores."""
+"""All messages that a test's players have signed, from records of what they sent and from their stores."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _sent(path: Path) -> Iterator[Signed]:
         size = int.from_bytes(data[:4], "big")
         frame_data, data = data[4 : 4 + size], data[4 + size :]
         if len(frame_data) < size:
-            return  # killed while writing this, so before sending it
+            return  # the process was killed while it wrote this line, and so before it sent the message
         frame = decode_frame(frame_data)
         if isinstance(frame, Carried):
             yield parse_signed(frame.data, frame.signature)
@@ -52,14 +52,14 @@ def _sent(path: Path) -> Iterator[Signed]:
 
 
 def stored(store: Path) -> tuple[Signed, ...]:
-    """Return all messages in a store that no process has open."""
+    """Return all messages in a store. No process may have it open."""
     with contextlib.closing(sqlite3.connect(store)) as database:
         rows = database.execute("SELECT data, signature FROM messages ORDER BY place").fetchall()
     return tuple(parse_signed(data, signature) for data, signature in rows)
 
 
 def everything_signed(folder: Path) -> tuple[Signed, ...]:
-    """Return the messages in the journals and stores below a folder, each once."""
+    """Return all distinct messages in the journals and stores below a folder."""
     found = {}
     for path in sorted(folder.rglob(f"*{SUFFIX}")):
         found.update({signed.id: signed for signed in _sent(path)})
@@ -69,7 +69,7 @@ def everything_signed(folder: Path) -> tuple[Signed, ...]:
 
 
 def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
-    """Return all pairs of messages that contradict each other: no honest player signs both."""
+    """Return all pairs of contradicting messages. No honest player signs both messages of a pair."""
     by_place: dict[tuple[bytes, int, bytes, int], list[Signed]] = defaultdict(list)
     for signed in messages:
         message = signed.message
@@ -80,14 +80,14 @@ def contradictions(messages: Iterable[Signed]) -> list[tuple[Signed, Signed]]:
 def history(transcript: bytes) -> tuple[bytes, ...]:
     """Return the ids of all messages in a transcript except LOCKs and votes.
 
-    LOCKs have no entries, and transcripts may contain the votes of different majorities.
+    LOCKs have no entries, and transcripts may contain votes from different quorums.
     """
     messages = open_transcript(transcript).messages
     return tuple(signed.id for signed in messages if signed.message.kind not in (*VOTES, Kind.LOCK))
 
 
 def blamed(messages: Iterable[Signed], transcript: bytes) -> set[tuple[str, str]]:
-    """Return pairs of names (voter, absentee) for all votes of absence in the match of a transcript."""
+    """Return (voter, absentee) as names for each vote of absence in the transcript's match."""
     opened = open_transcript(transcript)
     history = History(opened.genesis)
     reading = Reading(history)

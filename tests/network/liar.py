@@ -1,9 +1,9 @@
 """A player who plays by the rules and, on a signal, floods others: ``python -m tests.network.liar --victim B …``.
 
-It accepts all options of :mod:`tests.network.player`. Once the file of ``--begin`` exists, it sends useless frames of
-one kind: to the victim or, with ``--apart``, to all others. With ``--apart`` it keeps no link with the victim, so that
-the others relay its messages. Frames are sent in bursts of ``--burst``, with ``--anew`` each burst over a new link, at
-an average of ``--rate`` frames per second to each target.
+It accepts all options of :mod:`tests.network.player`. Once the file named by ``--begin`` exists, it sends useless
+frames of one kind to the victim. With ``--apart``, it has no link with the victim and sends the frames to all other
+players, who relay them. It sends bursts of ``--burst`` frames, at an average of ``--rate`` frames per second to each
+target. With ``--anew``, each burst uses a new link.
 From time to time it prints the number of frames sent so far, as ``{"event": "thrown", "frames": …}``.
 """
 
@@ -27,23 +27,23 @@ from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import player
 
 ENOUGH_UNSENT: Final = 200_000
-"""Bytes. With more unsent data nothing is sent, because the liar's own node would give the link up."""
+"""The liar pauses while more bytes than this are unsent; otherwise its own node would close the link."""
 PACE: Final = 0.01
-"""Seconds between two checks for due frames."""
+"""Seconds between two checks whether frames are due."""
 MISSED: Final = 0.1
-"""After a delay, at most the frames due in this many seconds are made up for."""
+"""After a delay, the liar catches up on the frames of at most this many seconds."""
 RELINKED: Final = 2.0
 """Seconds to wait for a new link."""
 REPORT: Final = 0.2
 """The least number of seconds between two reports."""
 STRANGE_TIP: Final = bytes(24)
-"""The first bytes of tips of nonexistent histories."""
+"""The prefix of made-up tips."""
 
 Messages = Iterator[Signed]
 
 
 def vote(match: Match, number: int, tip: bytes = b"", polka_round: int = -1) -> Signed:
-    """Return the liar's vote that the players who owe the open step have sent nothing.
+    """Return the liar's vote that the open step's missing players have sent nothing.
 
     :param number: the voting round.
     :param tip: the tip that the vote names; by default the root's.
@@ -64,27 +64,27 @@ def strange(number: int) -> bytes:
     return STRANGE_TIP + number.to_bytes(8, "big")
 
 
-# The floods of messages: each yields messages indefinitely, and reads the current state of the match for each.
+# The floods of messages. Each yields messages forever, and reads the match's current state for each message.
 
 
 def votes(match: Match) -> Messages:
-    """Votes in ever later rounds against the players who owe the open step."""
+    """Votes in ever later voting rounds against the open step's missing players."""
     for number in count(1):
         yield vote(match, number)
 
 
 def far_votes(match: Match) -> Messages:
-    """Votes like those of :func:`votes`, in rounds that nobody reaches.
+    """Votes as in :func:`votes`, but in rounds that no player reaches.
 
-    Each names a polka of the previous round. Otherwise it would contradict the votes of the liar's own node: a voter
-    signs no LOCK, so the others soon vote that the LOCK is closed, and the liar's node votes with them.
+    Each names a polka of the previous round, so as not to contradict the votes of the liar's own node. Its node does
+    vote: a voter signs no LOCK, so the others soon vote that the LOCK is closed, and the liar's node votes with them.
     """
     for number in count(1_000_000):
         yield vote(match, number, polka_round=number - 1)
 
 
 def votes_elsewhere(match: Match) -> Messages:
-    """Votes in ever later rounds on nonexistent roots."""
+    """Votes in ever later voting rounds on nonexistent roots."""
     for number in count(1):
         yield vote(match, number, strange(number))
 
@@ -96,13 +96,13 @@ def elsewhere(match: Match) -> Messages:
 
 
 def future(match: Match) -> Messages:
-    """Messages for steps that nobody has reached."""
+    """Messages for steps that no player has reached."""
     for number in count(1):
         yield say(match, match.history.position.step + 2 + number % 1000, strange(number), Kind.LOCK, bytes(32))
 
 
 def repeated(match: Match) -> Messages:
-    """Votes that are each repeated a hundred times."""
+    """Votes, each sent a hundred times."""
     for number in count(1):
         again = vote(match, number)
         for _ in range(100):
@@ -120,11 +120,11 @@ def mixed(match: Match) -> Messages:
 MESSAGES: Final = (votes, far_votes, votes_elsewhere, elsewhere, future, repeated, mixed)
 
 
-# The floods of frames that only a direct link carries.
+# The floods of frames that are not relayed.
 
 
 def needs(match: Match) -> Iterator[bytes]:
-    """Requests for the whole match, for its end, and for nothing."""
+    """NEED frames for the whole match, for its end, and for nothing."""
     own = match.history.match
     for number in count():
         last = match.history.position.step
@@ -134,14 +134,14 @@ def needs(match: Match) -> Iterator[bytes]:
 
 
 def haves(match: Match) -> Iterator[bytes]:
-    """HAVE frames with always different contents."""
+    """HAVE frames, each with other contents."""
     for number in count():
         place, digest = match.history.position, number.to_bytes(32, "big")
         yield encode_frame(Have(match.history.match, place.step, place.tip, digest, digest))
 
 
 def cuts(match: Match) -> Iterator[bytes]:
-    """Reports of always different unreachable players."""
+    """Reports of unreachable players, each with other players."""
     for number in count():
         yield encode_frame(Cut(match.history.match, tuple(range(number % match.history.roster_size))))
 
@@ -159,7 +159,7 @@ def keepalives(match: Match) -> Iterator[bytes]:
 
 
 def known(match: Match) -> Iterator[bytes]:
-    """Messages that all players have: those of the last steps, by all authors."""
+    """Messages of the last steps, which all players have already."""
     while True:
         yield from (encode_frame(Carried(*each.wire)) for each in history(match)[-20:])
 
@@ -186,7 +186,7 @@ def everything(match: Match) -> Iterator[bytes]:
 
 
 def carried(kind: Callable[[Match], Messages]) -> Callable[[Match], Iterator[bytes]]:
-    """Return a generator function for the frames that carry these messages."""
+    """Turn a flood of messages into a flood of frames that carry them."""
     return lambda match: (encode_frame(Carried(*each.wire)) for each in kind(match))
 
 
@@ -216,7 +216,7 @@ class Liar:
                 yield record.join.identity
 
     def part_with_the_victim(self) -> None:
-        """End the link with the victim, and open none from now on."""
+        """Close the link with the victim, and never open another."""
         mesh, victim = self._node._mesh, self._victim
         welcome = mesh._owner.welcome
 
@@ -253,7 +253,7 @@ class Liar:
         player.say("thrown", frames=self._thrown)
 
     async def _link_anew(self) -> None:
-        """Replace the links with all targets, because a new link has its full rate limit."""
+        """Replace the links with all targets, because a new link starts with an unused rate limit."""
         mesh = self._node._mesh
         for identity in self._targets:
             mesh.disconnect(identity)

@@ -1,7 +1,7 @@
 """Laptops on one LAN, as Linux network namespaces joined by a bridge that lives in a namespace of its own.
 
-Nothing outside these namespaces is touched or reached. Where they are forbidden the test is skipped with the reason;
-``P2PDICE_REQUIRE_NETNS=1`` turns the skip into a failure.
+Nothing outside these namespaces is changed or reachable. If the system forbids namespaces, the test is skipped with the
+reason; ``P2PDICE_REQUIRE_NETNS=1`` turns the skip into a failure.
 
 If possible, each test process also has its own namespace, so that it meets no other players of this machine.
 ``P2PDICE_SHARED_NETWORK=1`` disables that.
@@ -28,9 +28,9 @@ def _ip(*arguments: str) -> None:
 
 
 HAS_OWN_NETWORK: Final = pytest.StashKey[bool]()
-"""The key in pytest's stash for whether :func:`leave_the_network` has succeeded."""
+"""The key of pytest's stash under which the result of :func:`leave_the_network` is kept."""
 ELSEWHERE: Final = "10.77.8.0/21"
-"""Addresses that can be used at both ends of connections in such a network, although no interface has them."""
+"""Addresses usable at both ends of connections in the network of :func:`leave_the_network`, on no interface."""
 CLONE_NEWNET: Final = 0x40000000
 """From Linux's sched.h. Python has it as ``os.CLONE_NEWNET`` only since 3.12."""
 
@@ -38,7 +38,7 @@ CLONE_NEWNET: Final = 0x40000000
 def leave_the_network() -> bool:
     """Move this thread and everything that it starts later to a new network; return whether that was possible.
 
-    The network has loopback and one link without other machines, and ends with its last process.
+    The network has loopback and one interface without neighbours. It ends with its last process.
     """
     if os.environ.get("P2PDICE_SHARED_NETWORK") == "1" or sys.platform != "linux" or shutil.which("ip") is None:
         return False
@@ -59,7 +59,7 @@ def elsewhere(number: int) -> str:
 
 
 class Lan:
-    """Some laptops ``10.77.0.1``, ``10.77.0.2``, … on one switch."""
+    """Laptops ``10.77.0.1``, ``10.77.0.2``, … on one switch."""
 
     def __init__(self, laptops: int) -> None:
         self.token = secrets.token_hex(3)
@@ -105,7 +105,7 @@ class Lan:
         self.move(laptop, host)
 
     def leave_ipv4(self) -> None:
-        """Remove the IPv4 addresses of all laptops, which keep ``fe80::1``, ``fe80::2``, … on the same link."""
+        """Remove all laptops' IPv4 addresses. Their link-local addresses ``fe80::1``, ``fe80::2``, … remain."""
         for number, laptop in enumerate(self.laptops, 1):
             _ip("-n", laptop, "-4", "address", "flush", "dev", "eth0")
             _ip("-n", laptop, "address", "add", f"fe80::{number}/64", "dev", "eth0", "nodad")
@@ -115,7 +115,7 @@ class Lan:
         _ip("-n", self.laptops[laptop - 1], "address", "add", address, "dev", "eth0", "nodad")
 
     def add_bridges(self, laptop: int, count: int) -> None:
-        """Give a laptop many bridges, as containers do: ``en1`` with the address ``10.1.0.1``, and so on."""
+        """Give a laptop bridge interfaces, as container software does: ``en1`` has ``10.1.0.1``, and so on."""
         commands = [
             f"link add en{number} type bridge\naddress add 10.{number}.0.1/16 dev en{number}\nlink set en{number} up\n"
             for number in range(1, count + 1)
@@ -130,11 +130,11 @@ class Lan:
             subprocess.run([*self.on(laptop), "sh", "-c", f"echo {value} > {path}"], check=True)
 
     def pull_cable(self, laptop: int) -> None:
-        """Take the switch's end of a laptop's cable down."""
+        """Disconnect a laptop from the switch."""
         _ip("-n", self.switch, "link", "set", f"port{laptop}", "down")
 
     def plug_in(self, laptop: int) -> None:
-        """Put the cable back."""
+        """Reconnect a laptop to the switch."""
         _ip("-n", self.switch, "link", "set", f"port{laptop}", "up")
 
     def move_to_another_room(self, *laptops: int) -> None:
@@ -148,7 +148,7 @@ class Lan:
             _ip("-n", self.switch, "link", "set", f"port{laptop}", "master", "br0")
 
     def keep_apart(self, *laptops: int) -> None:
-        """Let these laptops reach all others, but not each other."""
+        """Let these laptops reach all other laptops, but not each other."""
         for laptop in laptops:
             _ip("-n", self.switch, "link", "set", "dev", f"port{laptop}", "type", "bridge_slave", "isolated", "on")
 

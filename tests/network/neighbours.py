@@ -1,6 +1,6 @@
 """Strangers with tables on the same network: ``python -m tests.network.neighbours --tables N``, until its input ends.
 
-Each table is advertised separately, as by its own node. The program prints ``{"event": "begun"}`` once all are.
+Each table is advertised as if by its own node. Once all are advertised, the program prints ``{"event": "begun"}``.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ async def play(node: Node, options: argparse.Namespace) -> None:
             while options.hold is not None and not options.hold.exists():  # noqa: ASYNC110 - another process creates it
                 await asyncio.sleep(0.05)
             await asyncio.sleep(options.delay)
-            with contextlib.suppress(NodeError):  # that turn is over: others continued without this player
+            with contextlib.suppress(NodeError):  # the turn is over because the others voted this player out
                 make(node, decide(bot, event.view), event.token)
         elif isinstance(event, MatchResult):
             places = [[event.players[seat].name for seat in place] for place in event.places]

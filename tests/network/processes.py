@@ -15,7 +15,7 @@ from tests.programs import Program
 
 
 class Process(Program):
-    """One running player, whose events can be awaited in an event loop."""
+    """One player's process, whose events can be awaited in an event loop."""
 
     def __init__(self, *arguments: str, home: Path, prefix: tuple[str, ...] = ()) -> None:
         self.lines: list[dict[str, Any]] = []
@@ -34,7 +34,7 @@ class Process(Program):
         return [moment for line, moment in zip(self.lines, self.moments, strict=True) if line["event"] == event]
 
     async def until(self, event: str, times: int = 1) -> dict[str, Any]:
-        """Wait until a kind of event has been reported this many times; return the last event."""
+        """Wait until events of one kind have been reported ``times`` times; return the last one."""
         told = await asyncio.to_thread(self.wait_for, lambda: self.told(event)[times - 1 : times], f"{times} × {event}")
         return told[0]
 
@@ -63,12 +63,12 @@ class Processes:
         home: str = "",
         program: str = "tests.network.player",
     ) -> Process:
-        """Start a player in the home of that name. ``prefix`` is put before the command."""
+        """Start a player in the home ``name``. ``prefix`` is put before the command."""
         at_home = ("--home", str(self.folder / (home or name)), "--name", name)
         return await self.run(program, *at_home, *options, prefix=prefix)
 
     async def run(self, program: str, *options: str, prefix: tuple[str, ...] = ()) -> Process:
-        """Start a module that prints JSON lines and stays until its standard input is closed."""
+        """Start a module that prints JSON lines and runs until its standard input is closed."""
         home = Path(options[options.index("--home") + 1]) if "--home" in options else self.folder
         self._all.append(Process("-m", program, *options, home=home, prefix=prefix))
         return self._all[-1]
@@ -80,7 +80,7 @@ class Processes:
 
 @contextlib.asynccontextmanager
 async def processes(folder: Path) -> AsyncIterator[Processes]:
-    """Start processes that end with the test."""
+    """Let a test start processes; close them afterwards."""
     started = Processes(folder)
     try:
         yield started
@@ -93,9 +93,9 @@ def contents(path: str) -> bytes:
 
 
 async def agree(*players: Process, verdict: str = "fair") -> bytes:
-    """Wait for the end of the match, end the processes, check that all have one history, and return a transcript.
+    """Wait for the match's end, end the processes, check that all have the same history, and return one transcript.
 
-    The transcripts may differ in the majority whose votes they contain, and in having a LOCK by messages or by votes.
+    Transcripts may contain votes from different quorums, and may close a LOCK by messages or by votes.
     """
     ends = [await player.until("over") for player in players]
     transcripts = {contents(end["transcript"]) for end in ends}
@@ -112,7 +112,7 @@ async def agree(*players: Process, verdict: str = "fair") -> bytes:
 async def table(
     at: Processes, names: str, *options: str, patience: tuple[int, int] = (120, 15), home: str = "{}"
 ) -> dict[str, Process]:
-    """Let players sit down at a table of the first player on this machine; wait until the match has started for all."""
+    """Let the first player open a table and the others join it; wait until the match has started for all."""
     everyone = ("--interface", "127.0.0.1", *options)
     patiently = ("--patience", *map(str, patience))
     first, others = names[0], names[1:]

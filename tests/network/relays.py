@@ -1,8 +1,8 @@
-"""The harm that lying players do to honest ones in a match, for the tests and ``benchmarks/relays.py``.
+"""Measure how much lying players harm honest ones in a match, for the tests and ``benchmarks/relays.py``.
 
-Each player is a process on its own laptop. After some moves the last players begin to send useless messages: either to
-the victim, or to all others, who relay them to the victim, with whom the liars then keep no link. The delays before the
-attack in the same match are the baseline: the paths and the load of the machine are the same.
+Each player is a process on its own laptop. After some moves, the last players begin to send useless messages. They send
+them either directly to the victim, or to all others, who relay them to the victim; then the liars have no link with the
+victim. The delays before the attack are the baseline: same match, same paths, same load of the machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CALM: Final = 10
 """The number of moves before the attack."""
 NAMES: Final = "ABCDE"
 SILENCE: Final = 3.0
-"""Seconds without any frame after which these players give a link up."""
+"""Seconds without any frame after which players close a link here."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Attack:
 
 AT_THE_LIMIT: Final = Attack()
 NEW_LINKS: Final = Attack(rate=500, burst=BURST - 10, is_anew=True, bursts=14)
-"""After fourteen bursts the liar's link stays, so that he can vote."""
+"""After fourteen bursts, the liar keeps his last link, so that he can vote."""
 FULL_SPEED: Final = Attack(rate=2000, burst=50, bursts=20)
-"""A thousand messages, which take twenty seconds to read. The messages that the liar owes wait behind them."""
+"""A thousand messages, which take twenty seconds to read. The liar's own moves are queued behind them."""
 
 
 @dataclass(frozen=True)
@@ -74,34 +74,34 @@ class Outcome:
     """The measured results of a match under attack."""
 
     before: tuple[float, ...]
-    """Seconds that messages between honest players took before the attack, minus the time that the receiver waited for
-    a core, because on its own laptop it would not share the cores."""
+    """Seconds that each message between honest players took before the attack. The time that the receiver waited for a
+    core is subtracted, because on its own laptop it would not share the cores."""
     during: tuple[float, ...]
-    """The same since the beginning of the attack."""
+    """The same for messages sent since the attack began."""
     is_in_order: bool
-    """Whether every honest player received the messages of each other honest player in the order of sending."""
+    """Whether every honest player received each other honest player's messages in the order in which they were sent."""
     put_out: tuple[str, ...]
-    """Honest players whom votes put out, according to any honest player."""
+    """Honest players who were voted out, as reported by any honest player."""
     lost: tuple[str, ...]
     """Broken links of honest players, as ``name-other``."""
     winners: tuple[str, ...]
     """The different results reported to honest players."""
     memory: int
-    """The most bytes of memory that the attack cost any honest player."""
+    """Bytes by which the attack increased memory, for the honest player with the largest increase."""
     stored: int
-    """The most messages of liars in the store of any honest player."""
+    """The number of liars' messages in the honest player's store that has most of them."""
     passed_on: int
     """The number of liars' messages relayed to the victim, including repetitions."""
     signed: int
-    """The most messages signed by any honest player."""
+    """The number of messages signed by the honest player who signed most."""
     thrown: int
-    """The number of messages sent by liars, counted for each link, as last reported before the end."""
+    """The number of messages sent by liars, as last reported. A message sent over three links counts three times."""
     slowness: float
-    """How many times as long an honest player took for the same work as with a core of its own, since the attack."""
+    """The factor by which waiting for a core slowed an honest player down since the attack began; 1 is no wait."""
 
     @property
     def later(self) -> float:
-        """Seconds by which the slowest message since the attack took longer than the slowest before."""
+        """Seconds by which the slowest message during the attack took longer than the slowest one before it."""
         return max(self.during) - max(self.before)
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: i
 
 
 class RunQueue:
-    """Periodic samples of the time that a process has waited for a core, as Linux counts it."""
+    """Periodic samples of how long a process has waited for a core, as counted by Linux."""
 
     def __init__(self, pid: int) -> None:
         self.busy = 0.0
@@ -212,11 +212,11 @@ class RunQueue:
         self._thread.join()
 
     def waited(self, since: float, until: float) -> float:
-        """Return the seconds that the process waited between two moments, as far as they were sampled."""
+        """Return the seconds that the process waited for a core between two moments, as far as samples exist."""
         return self._until(until) - self._until(since) if until < math.inf else 0.0
 
     def _until(self, moment: float) -> float:
-        """Return how long the process had waited at a moment, interpolated between samples."""
+        """Return the seconds that the process had waited in total at a moment, interpolated between samples."""
         place = bisect(self._moments, moment)
         if not 0 < place < len(self._moments):
             return self._waits[max(0, place - 1)] if self._waits else 0.0
@@ -225,7 +225,7 @@ class RunQueue:
 
 
 async def over_or_out(players: dict[str, Process], honest: str) -> None:
-    """Wait until all honest players report the end, or one of them is put out.
+    """Wait until all honest players have reported the end, or one of them has been voted out.
 
     :raises StandstillError: if neither happens.
     """
@@ -244,7 +244,7 @@ def evicted(players: dict[str, Process], honest: str) -> tuple[str, ...]:
 
 
 def passed_on(written: dict[str, Arrivals]) -> int:
-    """Return how many messages the victim received over links with honest players who had not signed them."""
+    """Return how many liars' messages the victim received over links with honest players."""
     honest = {message for each in written.values() for message in each.sent}
     links = [written["B"].over_link.get(each.identity, ()) for each in written.values()]
     return sum(message not in honest for link in links for message in link)

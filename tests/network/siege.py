@@ -1,7 +1,7 @@
 """The cost of a siege to a player in a match, measured for the tests and ``benchmarks/siege.py``.
 
-Player A hosts and is attacked. B plays along, and so does C if a player is to flood A. All are processes. The attack
-lasts from the beginning of the match to its end.
+Player A hosts and is attacked. B plays honestly. C plays too if the siege includes a flood by a player. All are
+processes. The attack lasts from the beginning of the match to its end.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Siege:
     """The attacks on player A during the match."""
 
     attacks: tuple[tuple[str, int], ...] = ()
-    """Attacks of :mod:`tests.network.besieger` with their counts, each run simultaneously by its own process."""
+    """(attack of :mod:`tests.network.besieger`, count). All run at the same time, each in its own process."""
     flood: str = ""
     """The kind of flood of :mod:`tests.network.liar` that player C sends to A; empty for none."""
     frames: float = 0.0
     """Frames per second that player C sends."""
     lan: bool = False
-    """Whether A treats processes of the same machine like other machines, whose rates are limited."""
+    """Whether A limits the rates of processes on its own machine as if they were other machines."""
     dice: int = 5
     """The dice of each player at the start."""
     delay: float = 0.1
@@ -45,7 +45,7 @@ class Siege:
 
 
 LONG: Final[dict[str, Any]] = {"dice": 10, "delay": 0.1}
-"""A match long enough for a thousand repetitions of any attack."""
+"""Settings for a match long enough to repeat any attack a thousand times."""
 SIEGES: Final = {
     "1,000 TCP connections that say nothing": Siege((("links", 1000),), **LONG),
     "1,000 strangers who finish TLS and say nothing": Siege((("silent", 1000),), **LONG),
@@ -66,7 +66,7 @@ SIEGES: Final = {
     "a player's flood of votes": Siege(flood="far_votes", frames=1000),
     "a player's flood of all of these": Siege(flood="everything", frames=1000),
 }
-"""The full sieges, by their names in the printed table."""
+"""The full sieges, by their names in the table that the benchmark prints."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Cost:
     seconds: float
     """The duration of the match in seconds."""
     longest_wait: float
-    """The longest time between two moves, in seconds."""
+    """The longest time between two moves in seconds."""
     memory: int
     """The peak resident memory of the besieged process in bytes."""
     descriptors: int
@@ -123,7 +123,7 @@ class Watch:
 
 
 async def measure(folder: Path, siege: Siege, wire: Lan | None = None) -> Cost:
-    """Play one match under siege to its fair end, check that all transcripts are the same, and return the cost.
+    """Play one match under siege, check that all players have the same fair transcript, and return the cost.
 
     :param wire: the laptops to play on, players first and the stranger last; None for loopback.
     """

@@ -32,7 +32,7 @@ class Storm:
     kind: str = ""
     """The kind of flood of :mod:`tests.network.forger`; empty for none."""
     rate: float = 0.0
-    """Packets per second; 0 for as many as the load of the players allows."""
+    """Packets per second; 0 for as many as the CPU time left by the players allows."""
     seconds: float = 60.0
     delay: float = 0.1
     """The seconds for which players think about a move."""
@@ -51,7 +51,7 @@ class Damage:
     longest_wait: float
     """The longest time between two moves that any player saw, in seconds."""
     growth: int
-    """The largest growth of any node's memory during the storm, in bytes, including all its processes."""
+    """The largest growth of any player's memory during the storm, in bytes; all the player's processes count."""
     cpu: float
     """The CPU time of all nodes in seconds."""
     packets: int
@@ -81,7 +81,7 @@ class Node:
 
 
 async def endure(folder: Path, storm: Storm) -> Damage:
-    """Play during a storm, check that no player was lost by it, and return the damage."""
+    """Play during a storm, check that it cost no player, and return the damage."""
     with lan(FORGER) as wire:
         async with processes(folder) as at:
             go = folder / "go"
@@ -103,7 +103,7 @@ async def _endure(at: Processes, nodes: list[Node], storm: Storm, place: tuple[s
     forger = None
     if storm.kind:
         options = ("--interface", f"10.77.0.{FORGER}", "--rate", str(storm.rate))
-        # In reality a forger has its own machine; here it gets only the CPU time that the players leave.
+        # A real forger has its own machine. Here it gets only the CPU time that the players do not use.
         forger = await at.run("tests.network.forger", storm.kind, *options, prefix=(*place, "nice", "-n", "19"))
         await forger.until("begun")
     begun = time.monotonic()

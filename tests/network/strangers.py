@@ -1,4 +1,4 @@
-"""Connections from any address of the test's own network, which send whatever a test wants."""
+"""Connections from any address of the test's own network. A test decides what they send."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.programs import PATIENCE
 
 
 class Stranger:
-    """A program that proves a key by TLS and follows no rules. It reads only when asked to."""
+    """A peer with a key and a TLS connection, which follows no rules. It reads only when a test calls :meth:`hear`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -25,7 +25,7 @@ class Stranger:
     @classmethod
     @asynccontextmanager
     async def comes(cls, at: Address, source: str, identity: Identity | None = None) -> AsyncIterator[Stranger]:
-        """Connect from an address for the duration of the block, and then cut the connection.
+        """Connect from an address; close the connection at the end of the block.
 
         :raises OSError: if the node refuses the connection.
         """
@@ -74,7 +74,7 @@ class Trap:
     @classmethod
     @asynccontextmanager
     async def set_up(cls, *, hangs_up: bool = False) -> AsyncIterator[Trap]:
-        """Accept connections for the duration of the block, and then cut all of them."""
+        """Accept connections; close all of them at the end of the block."""
         trap = cls(hangs_up=hangs_up)
         server = await asyncio.start_server(trap._hold, "0.0.0.0", 0, backlog=1000)
         trap.port = server.sockets[0].getsockname()[1]
@@ -82,7 +82,7 @@ class Trap:
             yield trap
         finally:
             server.close()
-            trap._hangs_up = True  # connections accepted just now reach _hold later
+            trap._hangs_up = True  # connections accepted a moment ago reach _hold later
             for writer in trap.open:
                 writer.transport.abort()
             await asyncio.sleep(0.1)

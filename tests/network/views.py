@@ -1,4 +1,4 @@
-"""The only access of tests to private parts of nodes."""
+"""Access to private parts of nodes, for tests."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def hosting(player: HasNode) -> Host:
 
 
 def joining(player: HasNode) -> Guest:
-    """Return the guest's side of the table at which a node sits."""
+    """Return the guest's side of the table that a node has joined."""
     return player.node._active.joining
 
 
 def ledgers(player: HasNode) -> TableLedgers:
-    """Return the purses at the table that a node hosts, or at which it sits."""
+    """Return the purses at the table that a node hosts or has joined."""
     host = player.node._active.hosting
     found = host.ledgers if host is not None else joining(player)._ledgers
     assert found is not None
@@ -53,7 +53,7 @@ def proposals(player: HasNode) -> Proposals:
 
 
 def playing(player: HasNode) -> PlayerSession:
-    """Return the match that a node plays, else its latest proposal."""
+    """Return the match that a node plays; without one, its latest proposal."""
     session = proposals(player).session
     assert session is not None
     return session
@@ -67,7 +67,7 @@ def watched(player: HasNode) -> FollowedMatch | None:
 
 
 def mislead_spectators(player: HasNode, aim: TableAim, times: int) -> None:
-    """Answer so many spectators that they may watch something else; the next one gets the right answer."""
+    """Welcome the next ``times`` spectators to ``aim`` instead of what they asked for; answer later ones correctly."""
     active = player.node._active
     welcome, show = active._welcome_spectator, active._show
     misled: list[bytes] = []
@@ -84,7 +84,7 @@ def mislead_spectators(player: HasNode, aim: TableAim, times: int) -> None:
 
 
 def listen_no_more(player: HasNode) -> None:
-    """Accept no new connections. Links that are up stay up."""
+    """Accept no new connections. Existing links stay up."""
     listener = player.node._mesh._listener
     assert listener is not None
     listener.close()
@@ -96,20 +96,20 @@ def purses(player: HasNode) -> PurseKeeper:
 
 
 def send(player: HasNode, to: bytes, *frames: Frame) -> None:
-    """Make a node send frames now, in addition to its own."""
+    """Make a node send these frames now, in addition to its own."""
     for frame in frames:
         player.node._mesh.send(to, encode_frame(frame))
     player.node._mesh.flush()
 
 
 def take_at_once(player: HasNode, sender: bytes, *frames: Frame) -> None:
-    """Make a node take frames in one pass of its event loop."""
+    """Deliver frames to a node in one pass of its event loop."""
     for frame in frames:
         player.node._active.peer_frame(sender, frame)
 
 
 def hear_after(player: HasNode, kind: type[Frame], meanwhile: Callable[[], Awaitable[None]]) -> None:
-    """Let a node hear the next frame of a kind only after something else has happened."""
+    """Delay the next frame of a kind that a node receives until ``meanwhile`` has finished."""
     active = player.node._active
     hear = active.peer_frame
 
@@ -145,10 +145,10 @@ def send_only(player: HasNode, sends: Callable[[bytes, bytes], object]) -> None:
 
 
 def crash(node: Node) -> None:
-    """End a node as if its process were killed, without sending or storing anything. Its store stays open."""
+    """Stop a node as if its process were killed: it sends and stores nothing more. Its store stays open."""
     node._runtime.is_silent = node._is_closed = True
     for _ in node._runtime.outbox.steps():
-        pass  # nobody executes it any more
+        pass  # drop the remaining steps unexecuted
     node._mesh.stop_dialling_all()
     if node._mesh._listener is not None:
         node._mesh._listener.close()
