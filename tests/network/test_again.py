@@ -147,7 +147,7 @@ async def test_the_host_is_told_once_which_guests_want_to_play_again(evening: Ev
     assert ben.told(AgainAsked) == cora.told(AgainAsked) == []
 
 
-async def test_three_matches_in_a_row_with_other_seats_newcomers_and_other_rules(evening: Evening) -> None:
+async def test_three_matches_in_a_row_with_changed_seats_players_and_rules(evening: Evening) -> None:
     opened, (host, b, c) = await evening.begin(friday(3))
     port, table = host.node.port, host.node.table_id
     await evening.end(host, b, c)
@@ -191,7 +191,7 @@ async def test_a_private_table_keeps_its_token(evening: Evening) -> None:
     await evening.end(host, guest)
 
 
-async def test_the_table_then_its_match_then_the_table_again_is_advertised(evening: Evening) -> None:
+async def test_a_table_its_match_and_its_next_table_are_advertised_in_turn(evening: Evening) -> None:
     _, (host, guest) = await evening.begin(friday(2))
 
     def told(player: Player) -> tuple[str, str] | None:
@@ -211,7 +211,7 @@ async def test_the_table_then_its_match_then_the_table_again_is_advertised(eveni
 
 
 @pytest.mark.multicast
-async def test_the_table_is_found_by_its_name_again(evening: Evening) -> None:
+async def test_a_table_that_opens_again_is_found_by_name(evening: Evening) -> None:
     await multicast()
     host = await evening.people.sit("A", discovery=True)
     settings = replace(friday(2), name=f"Friday {secrets.token_hex(4)}")  # others may be playing on this machine
@@ -248,7 +248,7 @@ async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
     assert [len(guest.told(TableJoined)) for guest in guests] == [2, 2]
 
 
-async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(evening: Evening) -> None:
+async def test_players_who_return_at_once_do_not_count_as_strangers(evening: Evening) -> None:
     """Each dials while the link of the previous match still stands; such links do not count as strangers'."""
     _, (host, *guests) = await evening.begin(friday(6, dice="1"), bounds=Limits(links_outside_roster=2))
     await evening.end(host, *guests)
@@ -258,7 +258,7 @@ async def test_all_come_back_at_once_though_there_is_room_for_few_strangers(even
         await evening.end(host, *guests)
 
 
-async def test_a_player_who_misses_a_match_sits_down_for_the_next(evening: Evening) -> None:
+async def test_a_player_who_missed_a_match_gets_a_seat_in_the_next(evening: Evening) -> None:
     _, (host, quick, slow) = await evening.begin(friday(3))
     await evening.end(host, quick, slow)
     await evening.open(host, friday(2))
@@ -278,7 +278,7 @@ async def test_a_player_who_misses_a_match_sits_down_for_the_next(evening: Eveni
     await evening.end(host, quick, slow)
 
 
-async def test_a_host_who_is_gone_is_not_waited_for_and_a_guest_opens_a_table_of_their_own(evening: Evening) -> None:
+async def test_rejoining_a_host_who_is_gone_fails_and_a_guest_can_host_instead(evening: Evening) -> None:
     opened, (host, b, c) = await evening.begin(friday(3))
     await evening.end(host, b, c)
     await host.leave()
@@ -298,7 +298,7 @@ async def test_a_host_who_is_gone_is_not_waited_for_and_a_guest_opens_a_table_of
     await evening.end(b, c)
 
 
-async def test_a_host_who_was_killed_and_hosts_anew_is_found_again(evening: Evening) -> None:
+async def test_guests_find_a_host_that_was_killed_and_hosts_again(evening: Evening) -> None:
     _, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     port = host.node.port
@@ -310,7 +310,7 @@ async def test_a_host_who_was_killed_and_hosts_anew_is_found_again(evening: Even
     await evening.end(anew, guest)
 
 
-async def test_nobody_sits_down_with_a_stranger_who_answers_where_the_host_was(evening: Evening) -> None:
+async def test_rejoin_refuses_a_stranger_at_the_former_hosts_address(evening: Evening) -> None:
     _, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     port = host.node.port
@@ -324,7 +324,7 @@ async def test_nobody_sits_down_with_a_stranger_who_answers_where_the_host_was(e
 
 
 @pytest.mark.parametrize(("code", "told"), [("full", "full"), ("closed", "refused"), ("rules", "rules")])
-async def test_a_host_who_shows_the_table_and_refuses_in_one_breath_gives_no_seat(
+async def test_a_host_that_shows_the_table_and_refuses_at_once_gives_no_seat(
     evening: Evening, code: str, told: str
 ) -> None:
     host = await evening.people.sit("A")
@@ -390,7 +390,7 @@ async def test_a_player_killed_in_the_second_match_returns_to_it(evening: Evenin
     assert {stored.match.hex() for stored in back.node._store.matches()} == set(evening.ids)
 
 
-async def test_a_player_restarted_in_a_match_returns_without_knowing_the_host(evening: Evening) -> None:
+async def test_a_player_restarted_in_a_match_resumes_without_the_hosts_address(evening: Evening) -> None:
     _, (host, b, c) = await evening.begin(friday(3, dice="5"))
     await in_mid_match(host)
     back = await evening.people.sit("B", home=await b.kill())
@@ -405,7 +405,7 @@ async def test_a_player_restarted_in_a_match_returns_without_knowing_the_host(ev
     await evening.end(host, back, c)
 
 
-async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evening: Evening) -> None:
+async def test_a_returning_player_gets_the_first_matchs_end_during_the_second(evening: Evening) -> None:
     """The others have moved on, but still show the end of that match to a player who returns for it."""
     opened, (host, late) = await evening.begin(friday(2, dice="5"))
     await in_mid_match(host)
@@ -440,7 +440,7 @@ async def test_a_player_gets_the_end_of_the_first_match_during_the_second(evenin
         assert len(player.node._store.messages(bytes.fromhex(first.match_id))) > 4
 
 
-async def test_a_player_who_resumes_a_match_keeps_its_table_name_for_the_next(evening: Evening) -> None:
+async def test_a_player_who_resumes_a_match_keeps_that_nickname_for_the_next(evening: Evening) -> None:
     _, (host, guest) = await evening.begin(friday(2), guests=["Ben"])
     await evening.told(host, MatchStarted)
     host.hold()
@@ -457,7 +457,7 @@ async def test_a_player_who_resumes_a_match_keeps_its_table_name_for_the_next(ev
     assert {player.name for player in started.players} == {"A", "Ben"}
 
 
-async def test_a_player_hears_no_more_of_a_match_left_behind(evening: Evening) -> None:
+async def test_late_messages_of_a_finished_match_are_ignored(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     match = guest.node.match
@@ -475,7 +475,7 @@ async def test_a_player_hears_no_more_of_a_match_left_behind(evening: Evening) -
 # Spectators
 
 
-async def test_a_spectator_watches_the_next_match_without_doing_anything(evening: Evening) -> None:
+async def test_a_spectator_is_taken_to_the_next_match_automatically(evening: Evening) -> None:
     _, (host, guest, early) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await in_mid_match(host)
     late = await evening.people.sit("W")
@@ -540,7 +540,7 @@ async def test_a_spectator_sits_down_for_the_second_match(evening: Evening) -> N
     assert len(host.node._active.audience) == 0
 
 
-async def test_a_spectator_of_a_match_elsewhere_is_not_taken_to_another_table(evening: Evening) -> None:
+async def test_a_spectator_does_not_follow_a_guest_to_another_table(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(guest, friday(2))
@@ -548,7 +548,7 @@ async def test_a_spectator_of_a_match_elsewhere_is_not_taken_to_another_table(ev
     assert len(watching.told(TableWatched)) == 1
 
 
-async def test_nobody_but_the_host_takes_spectators_to_another_table(evening: Evening) -> None:
+async def test_only_the_host_can_take_spectators_to_the_next_table(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await in_mid_match(host)
     await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
@@ -578,7 +578,7 @@ UNTIMELY = {
 """The actions that a node refuses in each state, with its messages."""
 
 
-async def test_an_untimely_wish_is_refused_with_a_sentence_and_changes_nothing(evening: Evening) -> None:
+async def test_an_action_at_the_wrong_time_is_refused_and_changes_nothing(evening: Evening) -> None:
     async def wish(player: Player, what: str) -> None:
         node = player.node
         match what:
@@ -645,7 +645,7 @@ async def test_leaving_the_second_table_before_it_begins_frees_the_seat(evening:
     await evening.end(host, *others)
 
 
-async def test_words_reach_everybody_once_while_the_table_fills_again(evening: Evening) -> None:
+async def test_chat_reaches_all_once_while_the_next_table_fills(evening: Evening) -> None:
     _, (host, seated, idle, watching) = await evening.begin(friday(3), is_watched=True)
     await evening.end(host, seated, idle, watching)
     await evening.open(host, friday(3))
@@ -662,7 +662,7 @@ async def test_words_reach_everybody_once_while_the_table_fills_again(evening: E
 
 
 @pytest.mark.parametrize("private", [False, True])
-async def test_a_guest_who_gave_up_waiting_opens_a_table_like_that_of_the_host(evening: Evening, private: bool) -> None:
+async def test_a_guest_who_gives_up_waiting_can_open_a_table_like_the_hosts(evening: Evening, private: bool) -> None:
     opened, (host, guest) = await evening.begin(friday(2, private=private))
     await evening.end(host, guest)
     await host.node.close()
@@ -679,7 +679,7 @@ async def test_a_guest_who_gave_up_waiting_opens_a_table_like_that_of_the_host(e
 
 
 @pytest.mark.parametrize("kind", ["private", "unlisted"])
-async def test_after_a_return_a_table_that_was_not_advertised_opens_again_as_such(evening: Evening, kind: str) -> None:
+async def test_after_a_restart_an_unadvertised_table_opens_again_unadvertised(evening: Evening, kind: str) -> None:
     _, (host, guest) = await evening.begin(
         replace(friday(2, dice="5"), private=kind == "private", unlisted=kind == "unlisted")
     )
@@ -709,7 +709,7 @@ async def test_the_customs_of_a_table_survive_a_restart(evening: Evening) -> Non
     assert again == [replace(settings, asks="strangers")] * 2
 
 
-async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Evening) -> None:
+async def test_a_stored_match_tells_whether_the_player_hosted_it(evening: Evening) -> None:
     """Otherwise both would wait for each other's table."""
     _, (host, guest) = await evening.begin(friday(2))
     await evening.told(host, MatchStarted)
@@ -718,7 +718,7 @@ async def test_a_resumed_match_knows_whether_the_player_hosted_it(evening: Eveni
         assert (roster_index(stored) == stored.host) is (player is host)
 
 
-async def test_the_seats_of_own_programs_are_kept_for_them_however_late_they_are(
+async def test_the_hosts_own_bots_keep_their_seats_however_late_they_return(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.node.host.KEPT", 0.1)

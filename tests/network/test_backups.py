@@ -57,7 +57,7 @@ async def play_on(at: Processes, players: dict[str, Process], names: str, match:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody copy a database that is in use")
 @pytest.mark.parametrize("names", [*thoroughly(["A", "C"]), "AB"])
-async def test_a_store_put_back_from_a_backup_contradicts_nothing(tmp_path: Path, names: str) -> None:
+async def test_a_player_restored_from_a_backup_contradicts_nothing(tmp_path: Path, names: str) -> None:
     async with processes(tmp_path) as at:
         players = await table(at, "ABC", *journalled(tmp_path), patience=LONG)
         match = players["A"].told("started")[0]["match"]
@@ -76,7 +76,7 @@ async def test_a_store_put_back_from_a_backup_contradicts_nothing(tmp_path: Path
 
 
 @pytest.mark.parametrize("count", [*thoroughly([1, 2, 5]), 10_000])
-async def test_messages_that_a_store_lost_come_back_from_the_others(tmp_path: Path, count: int) -> None:
+async def test_messages_that_a_store_lost_are_fetched_from_the_others(tmp_path: Path, count: int) -> None:
     async with processes(tmp_path) as at:
         players = await table(at, "ABC", *journalled(tmp_path), patience=LONG)
         match = players["A"].told("started")[0]["match"]

@@ -24,7 +24,7 @@ HURRIED = Patience(30, 5)
 
 
 @pytest.mark.parametrize("behind", range(FUTURE_PER_AUTHOR - 2, FUTURE_PER_AUTHOR + 4))
-def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one(behind: int) -> None:
+def test_a_message_dropped_for_lack_of_room_is_requested_again(behind: int) -> None:
     """An onlooker receives all of one player's last messages, receipt included, before the other player's."""
     world = World(PRESETS["classic"], 2, seed=6)
     world.run()
@@ -60,7 +60,7 @@ def test_a_message_that_there_was_no_room_to_keep_is_asked_for_even_the_last_one
     assert onlooker.history.position.tip == source.history.position.tip
 
 
-def test_an_onlooker_shown_another_message_by_a_liar_follows_the_players() -> None:
+def test_a_spectator_shown_a_contradicting_message_follows_the_players() -> None:
     """The onlooker may not close the step or vote on it; messages that arrive from then on are for later steps."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
@@ -113,7 +113,7 @@ def test_every_message_that_one_linked_player_holds_reaches_all_others(players: 
     assert len({machine.match.catch_up.have() for machine in world.machines}) == 1
 
 
-def test_a_peer_that_holds_the_same_is_asked_for_nothing() -> None:
+def test_nothing_is_requested_from_a_peer_with_the_same_messages() -> None:
     world = World(CLASSIC, 3, seed=1)
     asked: list[Frame] = []
     send = world.send
@@ -162,7 +162,7 @@ def votes_of(world: World, liar: int, rounds: range) -> list[Signed]:
     return votes
 
 
-def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_answer() -> None:
+def test_a_restarted_player_signs_in_time_despite_two_liars_of_six() -> None:
     world = World(CLASSIC, 6, seed=4, patience=HURRIED)
     in_a_round(world, 8)
     send = world.send
@@ -192,7 +192,7 @@ def test_a_restarted_player_signs_in_time_although_two_of_six_flood_and_do_not_a
     assert machine.match.history.position.step >= position.step
 
 
-def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
+def test_a_restarted_player_waits_for_all_linked_peers_before_it_signs() -> None:
     """The messages that its store has lost may have reached only one other player."""
     world = World(CLASSIC, 4, seed=4, patience=Patience(5, 5))
     in_a_round(world, 2)
@@ -220,7 +220,7 @@ def test_a_restarted_player_hears_all_linked_peers_before_it_signs() -> None:
     assert world.now >= began + 5, "only when patience is over the others are enough"
 
 
-def test_an_answer_goes_on_from_what_the_asker_has() -> None:
+def test_an_answer_starts_at_the_last_step_the_asker_has() -> None:
     """A node that left this history before its last complete LOCK receives all of it, and the proof of the culprit."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
@@ -244,7 +244,7 @@ def test_an_answer_goes_on_from_what_the_asker_has() -> None:
     assert first(history.position.step + 1, bytes(32)) == root
 
 
-def test_the_pages_of_one_answer_are_of_one_list_whatever_comes_between(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_pages_of_an_answer_come_from_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message inserted before the cursor would shift the rest, so that one message would be skipped."""
     monkeypatch.setattr(limits, "PAGE", 2 * limits.KIB)
     world = World(CLASSIC, 3, seed=1)
@@ -270,7 +270,7 @@ def test_the_pages_of_one_answer_are_of_one_list_whatever_comes_between(monkeypa
     assert [signed.id for signed in match.replica.shown(0)] != before
 
 
-def test_a_page_shows_missing_messages_before_votes_of_a_liar() -> None:
+def test_pages_show_missing_messages_before_a_liars_votes() -> None:
     world = World(CLASSIC, 6, seed=4)
     in_a_round(world, 8)
     for liar in (4, 5):
@@ -335,7 +335,7 @@ def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is
     assert checks <= number
 
 
-def test_a_node_tells_what_it_holds_after_a_change_and_periodically() -> None:
+def test_a_node_sends_have_after_a_change_and_periodically() -> None:
     world = World(CLASSIC, 2, seed=1)
     in_a_round(world, 3)
     match, now = world.machines[0].match, world.now + 100

@@ -116,7 +116,7 @@ async def refused(guest: Player, code: ShortCode | str = CODE) -> NodeError:
 
 
 @pytest.mark.parametrize("private", [False, True])
-async def test_a_short_code_leads_to_its_table_and_is_as_good_as_the_join_line(people: Company, private: bool) -> None:
+async def test_a_short_code_works_like_the_join_line(people: Company, private: bool) -> None:
     host, opened = await seat(people, seats=2, private=private)
     guest = await guest_who_hears_of(people, "Ben", where(host))
     await guest.node.join(" 417 Tiger olive")
@@ -127,9 +127,7 @@ async def test_a_short_code_leads_to_its_table_and_is_as_good_as_the_join_line(p
 
 @MULTICAST
 @pytest.mark.parametrize("private", [False, True])
-async def test_a_table_is_found_by_its_number_and_a_private_one_tells_nothing_else(
-    people: Company, private: bool
-) -> None:
+async def test_a_table_is_found_by_its_number_and_a_private_one_reveals_no_more(people: Company, private: bool) -> None:
     await multicast()
     host, guest = await people.sit("Ada", discovery=True), await people.sit("Ben", discovery=True)
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=private))
@@ -153,7 +151,7 @@ async def test_a_table_is_found_by_its_number_and_a_private_one_tells_nothing_el
 
 @MULTICAST
 @pytest.mark.parametrize("private", [False, True])
-async def test_a_code_leads_to_its_host_also_while_the_match_is_played(people: Company, private: bool) -> None:
+async def test_a_code_still_leads_to_its_host_during_the_match(people: Company, private: bool) -> None:
     await multicast()
     host, guest, late = [await people.sit(name, discovery=True) for name in ("Ada", "Ben", "Cleo")]
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2, private=private))
@@ -179,7 +177,7 @@ async def test_a_code_leads_to_its_host_also_while_the_match_is_played(people: C
     assert reopened.code != opened.code
 
 
-async def test_a_word_that_no_code_has_is_corrected_and_burns_no_try(people: Company) -> None:
+async def test_a_misspelt_code_word_is_corrected_and_uses_up_no_try(people: Company) -> None:
     host, _ = await seat(people)
     guest = await guest_who_hears_of(people, "Ben", where(host))
     error = await refused(guest, "417-tigger-olive")
@@ -187,14 +185,14 @@ async def test_a_word_that_no_code_has_is_corrected_and_burns_no_try(people: Com
     assert wrong_tries(host) == 0
 
 
-async def test_a_number_that_no_table_has_burns_no_try(people: Company) -> None:
+async def test_a_number_without_a_table_uses_up_no_try(people: Company) -> None:
     host, _ = await seat(people)
     guest = await guest_who_hears_of(people, "Ben", where(host))
     assert (await refused(guest, CODE._replace(number=4))).reason == door.OTHER_NUMBER
     assert wrong_tries(host) == 0
 
 
-async def test_three_wrong_tries_close_the_code_and_a_new_one_opens_the_table_again(people: Company) -> None:
+async def test_three_wrong_tries_close_the_code_until_it_is_renewed(people: Company) -> None:
     host, opened = await seat(people)
     guest = await guest_who_hears_of(people, "Ben", where(host))
     for wrong in OTHERS[:3]:
@@ -210,9 +208,7 @@ async def test_three_wrong_tries_close_the_code_and_a_new_one_opens_the_table_ag
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-async def test_a_guest_who_is_overtaken_by_a_new_code_is_told_so_and_burns_no_try(
-    people: Company, has_begun: bool
-) -> None:
+async def test_a_guest_with_a_renewed_code_is_told_so_and_uses_up_no_try(people: Company, has_begun: bool) -> None:
     host, _ = await seat(people)
     guesser = Guesser(CODE)
     if has_begun:
@@ -232,7 +228,7 @@ async def test_a_guest_who_is_overtaken_by_a_new_code_is_told_so_and_burns_no_tr
     assert wrong_tries(host) == 0
 
 
-async def test_the_code_is_in_no_log(people: Company, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_log_contains_the_code(people: Company, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     host, _ = await seat(people)
     guest = await guest_who_hears_of(people, "Ben", where(host))
@@ -275,7 +271,7 @@ def test_an_eavesdropper_who_sees_every_byte_cannot_check_a_guess(
 
 
 @pytest.mark.parametrize("is_host", [False, True])
-def test_no_byte_of_an_exchange_is_a_word_of_its_code(is_host: bool) -> None:
+def test_an_exchange_contains_no_word_of_its_code(is_host: bool) -> None:
     exchange = CodeExchange(CODE, b"g", b"h", b"t", is_host=is_host)
     other = CodeExchange(CODE, b"g", b"h", b"t", is_host=not is_host)
     exchange.take(other.element)
@@ -299,7 +295,7 @@ def weaken(monkeypatch: pytest.MonkeyPatch, exchange: Callable[..., CodeExchange
 
 
 @pytest.mark.parametrize("is_weak", [False, True])
-async def test_a_man_in_the_middle_who_passes_everything_on_gets_neither_the_token_nor_the_guest(
+async def test_a_man_in_the_middle_who_relays_everything_gets_neither_token_nor_guest(
     people: Company, monkeypatch: pytest.MonkeyPatch, is_weak: bool
 ) -> None:
     if is_weak:
@@ -341,7 +337,7 @@ async def test_a_man_in_the_middle_with_forged_multicast_loses_the_guest_to_the_
 
 
 @pytest.mark.parametrize("is_weak", [False, True])
-async def test_a_false_host_can_check_one_guess_for_each_code_that_is_typed(
+async def test_a_false_host_can_check_only_one_guess_per_typed_code(
     people: Company, monkeypatch: pytest.MonkeyPatch, is_weak: bool
 ) -> None:
     """Not even later, with everything that it received. The weak exchange uses the code only in its key."""
@@ -361,7 +357,9 @@ async def test_a_false_host_can_check_one_guess_for_each_code_that_is_typed(
 
 
 @pytest.mark.parametrize("tries", [limits.CODE_TRIES, 99])
-async def test_a_guest_lets_few_false_hosts_guess(people: Company, monkeypatch: pytest.MonkeyPatch, tries: int) -> None:
+async def test_a_guest_lets_only_a_few_false_hosts_guess(
+    people: Company, monkeypatch: pytest.MonkeyPatch, tries: int
+) -> None:
     monkeypatch.setattr(limits, "CODE_TRIES", tries)
     crowd = [FalseHost(guess) for guess in OTHERS]
     guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
@@ -384,7 +382,7 @@ class Taker(FalseHost):
             super().frame_received(link, data)
 
 
-async def test_a_false_host_that_takes_the_proof_and_says_nothing_has_had_its_guess(people: Company) -> None:
+async def test_a_false_host_that_hangs_up_after_the_proof_has_used_its_guess(people: Company) -> None:
     """The proof alone shows whether its guess was right, so it counts as one of the few hosts that a guest tries."""
     crowd = [Taker(guess) for guess in OTHERS]
     guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
@@ -415,7 +413,7 @@ def silent_at(stage: type[Frame] | None) -> type[FalseHost]:
 
 
 @pytest.mark.parametrize("stage", [None, Hello, CodeElement, CodeProof])
-async def test_a_forger_who_is_heard_first_does_not_cost_the_seat(
+async def test_a_forger_who_is_heard_first_does_not_cost_the_guest_a_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch, stage: type[Frame] | None
 ) -> None:
     """Whatever the forger answers, others are tried meanwhile. Silent links would be given up only after a minute."""
@@ -439,7 +437,9 @@ async def test_a_forger_who_is_heard_first_does_not_cost_the_seat(
         each.close()
 
 
-async def test_a_guest_who_hears_of_nobody_else_gives_up(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_guest_with_wrong_words_gives_up_if_no_other_host_appears(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It keeps listening only for a moment, because most people who get no seat have mistyped the words."""
     monkeypatch.setattr("protocol.node.locator.SETTLING", 0.01)
     host, _ = await seat(people)
@@ -453,7 +453,7 @@ async def test_a_guest_who_hears_of_nobody_else_gives_up(people: Company, monkey
             await inquiry(handshake=PATIENCE).find_by_code(OTHERS[0], listening())
 
 
-async def test_a_guest_does_not_wait_for_one_silent_host_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_silent_hosts_share_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """All hosts share one time limit. Otherwise a forger with many keys could delay the guest indefinitely."""
     monkeypatch.setattr(limits, "CODE_SEARCH", 0.1)
     crowd = [silent_at(Hello)(guess) for guess in OTHERS[:3]]
@@ -466,7 +466,7 @@ async def test_a_guest_does_not_wait_for_one_silent_host_after_the_other(monkeyp
     await sockets_closed()
 
 
-async def test_a_number_at_more_addresses_than_can_be_tried_is_tried_where_it_was_heard_first(people: Company) -> None:
+async def test_only_the_first_addresses_heard_for_a_number_are_tried(people: Company) -> None:
     """Otherwise a forger could make the guest dial indefinitely."""
     host, _ = await seat(people)
     others = [(HOST, port) for port in range(1, limits.ADDRESSES_PER_NAME + 1)]
@@ -506,7 +506,7 @@ async def guess_at_once(host: Player, guesses: list[ShortCode]) -> bool:
 
 @pytest.mark.parametrize("attack", [guess, guess_at_once])
 @pytest.mark.parametrize("tries", [limits.CODE_TRIES, 99])
-async def test_a_guesser_has_three_tries_in_all(
+async def test_a_guesser_gets_three_tries_in_total(
     people: Company,
     monkeypatch: pytest.MonkeyPatch,
     attack: Callable[[Player, list[ShortCode]], Any],
@@ -519,7 +519,7 @@ async def test_a_guesser_has_three_tries_in_all(
     assert wrong_tries(host) == 3
 
 
-async def test_a_link_that_was_welcomed_before_the_code_closed_is_good_for_no_guess(people: Company) -> None:
+async def test_a_link_welcomed_before_the_code_closed_allows_no_guess(people: Company) -> None:
     host, _ = await seat(people)
     talk = await call(where(host), CODE.number)
     welcome = await talk.hear_a(Welcome)
@@ -530,7 +530,7 @@ async def test_a_link_that_was_welcomed_before_the_code_closed_is_good_for_no_gu
     talk.close()
 
 
-async def test_a_guesser_who_breaks_off_has_learned_nothing_and_burns_no_try(people: Company) -> None:
+async def test_a_guesser_who_breaks_off_learns_nothing_and_uses_up_no_try(people: Company) -> None:
     """Nothing that the host sends before a proof lets a guesser check a code."""
     host, _ = await seat(people)
     for wrong in OTHERS[:2]:
@@ -545,7 +545,7 @@ async def test_a_guesser_who_breaks_off_has_learned_nothing_and_burns_no_try(peo
     assert wrong_tries(host) == 0
 
 
-async def test_one_link_is_good_for_one_guess(people: Company) -> None:
+async def test_one_link_allows_one_guess(people: Company) -> None:
     host, _ = await seat(people)
     guesser = Guesser(OTHERS[0])
     await guesser.begin(where(host), host.node.identity.public)
@@ -558,7 +558,7 @@ async def test_one_link_is_good_for_one_guess(people: Company) -> None:
 
 
 @pytest.mark.parametrize("element", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, b"\5" * 32])
-async def test_an_element_that_is_none_is_refused(people: Company, element: bytes) -> None:
+async def test_an_invalid_group_element_is_refused(people: Company, element: bytes) -> None:
     host, _ = await seat(people)
     talk = await call(where(host), CODE.number)
     await talk.hear_a(Welcome)
@@ -567,7 +567,7 @@ async def test_an_element_that_is_none_is_refused(people: Company, element: byte
     talk.close()
 
 
-async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> None:
+async def test_a_link_for_a_code_exchange_cannot_be_used_to_ask_for_a_seat(people: Company) -> None:
     """Without the code or the token of a private table, a request for a seat over this link is refused."""
     host, _ = await seat(people, private=True)
     stranger = await people.sit("Eve")
@@ -584,7 +584,7 @@ async def test_a_link_for_the_code_is_not_one_for_a_seat(people: Company) -> Non
 
 @pytest.mark.parametrize("is_new", [False, True])
 @pytest.mark.parametrize("name", ["Eve", "Mallory"])  # the host's owner is asked about the second
-async def test_a_link_that_was_made_for_a_match_is_not_one_for_the_next_table(
+async def test_a_link_for_a_match_cannot_be_used_to_join_the_next_table(
     people: Company, is_new: bool, name: str
 ) -> None:
     """Anybody learns the id of a private table from the number of its code."""
@@ -606,7 +606,7 @@ async def test_a_link_that_was_made_for_a_match_is_not_one_for_the_next_table(
     assert not [each.joined for each in host.events[before:] if isinstance(each, LobbyChanged) and each.joined]
 
 
-async def test_a_link_for_the_code_is_not_one_to_speak_over(people: Company) -> None:
+async def test_a_link_for_a_code_exchange_cannot_be_used_to_chat(people: Company) -> None:
     host, _ = await seat(people, private=True, customs=Customs(talk=1))
     ben = await guest_who_hears_of(people, "Ben", where(host))
     await ben.node.join(str(CODE))
@@ -622,9 +622,7 @@ async def test_a_link_for_the_code_is_not_one_to_speak_over(people: Company) -> 
     assert host.told(Said) == []
 
 
-async def test_an_exchange_whose_turn_does_not_come_in_time_is_refused(
-    people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_code_exchange_that_waits_too_long_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CODE_RATE", 0.001)  # however slow this machine is
     host, _ = await seat(people, bounds=Limits(handshake=1))
     guessers = [Guesser(OTHERS[0]) for _ in range(limits.CODE_BURST + 1)]

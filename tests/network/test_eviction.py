@@ -42,7 +42,7 @@ async def verify_command(people: Company, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("dying", ["A", "C"], ids=["the host", "a guest"])
-async def test_the_others_end_a_match_without_a_player_who_is_gone_for_good(people: Company, dying: str) -> None:
+async def test_the_others_finish_a_match_without_a_player_who_is_gone_for_good(people: Company, dying: str) -> None:
     players, _ = await people.table(3, patience=IMPATIENT)
     gone = next(player for player in players if player.name == dying)
     others = [player for player in players if player is not gone]
@@ -126,7 +126,7 @@ def two_moves(match: Match) -> tuple[Signed, Signed]:
     raise AssertionError("no move yet")
 
 
-async def test_two_contradicting_moves_are_a_proof_that_convinces_anybody(people: Company) -> None:
+async def test_two_contradicting_moves_prove_misconduct_to_anybody(people: Company) -> None:
     players, _ = await people.table(3)
     cheat = players[2]
     moved = cheat.node

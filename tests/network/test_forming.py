@@ -111,7 +111,7 @@ async def held_up(room: Room, what: Kind) -> tuple[Person, Person, Person]:
 
 
 @in_room
-async def test_a_full_table_begins_and_all_play_one_match(room: Room) -> None:
+async def test_a_full_table_starts_one_match_for_all(room: Room) -> None:
     host, guests, _ = await open_table(room, 3, "Ada", "Ben")
     await all_play(host, *guests)
     await until(lambda: all(person.told(MatchStarted) for person in (host, *guests)))
@@ -146,12 +146,12 @@ def silent(what: Kind) -> Scene:
 
 
 @pytest.mark.parametrize("what", [Kind.LOCK, Kind.COMMIT])
-def test_a_silent_guest_holds_a_match_up_for_fifteen_seconds_and_is_let_in_no_more(tmp_path: Path, what: Kind) -> None:
+def test_a_silent_guest_delays_a_match_fifteen_seconds_and_is_barred(tmp_path: Path, what: Kind) -> None:
     in_a_room(tmp_path, 1, silent(what))
 
 
 @in_room
-async def test_a_guest_who_failed_is_let_in_again_when_nobody_else_sits_there(room: Room) -> None:
+async def test_a_barred_guest_is_let_in_again_once_the_table_is_empty(room: Room) -> None:
     host, (ada, eve), target = await open_table(room, 3, "Ada", "Eve")
     bend(eve, withholds(Kind.LOCK))
     await until(lambda: eve.told(TableClosed))
@@ -164,7 +164,7 @@ async def test_a_guest_who_failed_is_let_in_again_when_nobody_else_sits_there(ro
 
 
 @in_room
-async def test_after_start_nobody_new_is_seated(room: Room) -> None:
+async def test_no_newcomer_gets_a_seat_after_start(room: Room) -> None:
     host, (ada, eve), target = await open_table(room, 4, "Ada", "Eve")
     bend(eve, withholds(Kind.LOCK))
     host.node.start_match()
@@ -184,7 +184,7 @@ async def holder_up(room: Room, target: str, name: str) -> Person:
 
 
 @in_room
-async def test_after_three_failures_a_match_begins_with_who_is_left(room: Room) -> None:
+async def test_after_three_failures_a_match_begins_with_the_remaining_players(room: Room) -> None:
     host, (ada,), target = await open_table(room, 3, "Ada")
     for number in range(limits.FAILURES):
         assert not host.plays
@@ -194,7 +194,7 @@ async def test_after_three_failures_a_match_begins_with_who_is_left(room: Room) 
 
 
 @in_room
-async def test_a_guest_whose_link_breaks_for_a_moment_is_in_the_match(room: Room) -> None:
+async def test_a_guest_whose_link_breaks_briefly_is_in_the_match(room: Room) -> None:
     host, (ada, ben), _ = await open_table(room, 4, "Ada", "Ben")
     is_slow = True
     bend(ben, lambda _, frame: not is_slow or not isinstance(frame, Carried | Page))
@@ -208,7 +208,7 @@ async def test_a_guest_whose_link_breaks_for_a_moment_is_in_the_match(room: Room
 
 
 @in_room
-async def test_a_guest_whose_link_broke_is_shown_the_purses_that_it_has_missed(room: Room) -> None:
+async def test_a_guest_whose_link_broke_is_shown_the_purses_it_missed(room: Room) -> None:
     host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve", rules=STAKES)
     is_slow = True
     bend(eve, lambda _, frame: not is_slow or not isinstance(frame, Carried | Page))
@@ -224,7 +224,7 @@ async def test_a_guest_whose_link_broke_is_shown_the_purses_that_it_has_missed(r
 
 
 @in_room
-async def test_two_seconds_without_a_link_cost_the_seat_and_not_the_match(room: Room) -> None:
+async def test_a_guest_without_a_link_loses_its_seat_after_two_seconds(room: Room) -> None:
     host, (ada, ben), _ = await open_table(room, 4, "Ada", "Ben")
     bend(ben, withholds(Kind.LOCK))
     host.node.start_match()
@@ -236,7 +236,7 @@ async def test_two_seconds_without_a_link_cost_the_seat_and_not_the_match(room: 
 
 
 @in_room
-async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Room) -> None:
+async def test_a_guest_may_sit_down_again_only_once_during_proposals(room: Room) -> None:
     host, (ada, eve), _ = await open_table(room, 4, "Ada", "Eve")
     bend(eve, lambda _, frame: not isinstance(frame, Carried))
     views.hear_only(eve, lambda *_: False)
@@ -254,7 +254,7 @@ async def test_a_guest_may_sit_down_again_once_while_proposals_are_made(room: Ro
 
 
 @in_room
-async def test_a_join_that_is_refused_while_a_match_is_proposed_is_a_failure(room: Room) -> None:
+async def test_a_refused_join_during_a_proposal_counts_as_a_failure(room: Room) -> None:
     """Each stranger asks again under another nickname, so that the proposal is withdrawn."""
     host, (ada,), target = await open_table(room, 3, "Ada")
     for number in range(limits.FAILURES):
@@ -269,7 +269,7 @@ async def test_a_join_that_is_refused_while_a_match_is_proposed_is_a_failure(roo
 
 
 @in_room
-async def test_two_guests_who_fail_at_once_are_both_let_in_no_more(room: Room) -> None:
+async def test_two_guests_who_fail_at_once_are_both_barred(room: Room) -> None:
     """The first takes the proposal with it."""
     _, _, target = await open_table(room, 4, "Ada")
     silent = [await room.sit(name) for name in ("Eve", "Ian")]
@@ -283,7 +283,7 @@ async def test_two_guests_who_fail_at_once_are_both_let_in_no_more(room: Room) -
 
 
 @in_room
-async def test_guests_whose_purses_a_withdrawn_match_sets_free_sign_the_next(room: Room) -> None:
+async def test_guests_freed_from_a_withdrawn_match_sign_the_next(room: Room) -> None:
     """The RESIGN comes with the next PROPOSE."""
     host, (ada, ben, eve), _ = await open_table(room, 5, "Ada", "Ben", "Eve", rules=STAKES)
     for guest in (ada, ben):
@@ -312,7 +312,7 @@ async def test_only_the_host_resigns_before_the_match_is_formed(room: Room) -> N
 
 
 @in_room
-async def test_a_host_who_leaves_while_the_match_forms_sets_its_guests_free(room: Room) -> None:
+async def test_a_host_who_leaves_while_the_match_forms_frees_its_guests(room: Room) -> None:
     host, ada, _ = await held_up(room, Kind.COMMIT)
     await until(lambda: is_bound(ada))
     await host.node.close()
@@ -346,7 +346,7 @@ async def test_a_host_that_crashes_after_its_commit_has_formed_the_match(room: R
 
 
 @in_room
-async def test_a_guest_that_crashes_while_it_is_bound_returns_to_the_formed_match(room: Room) -> None:
+async def test_a_bound_guest_that_crashes_returns_to_the_formed_match(room: Room) -> None:
     host, (ada, ben), _ = await open_table(room, 4, "Ada", "Ben")
     bend(host, lambda identity, frame: identity != ada.key or withholds(Kind.COMMIT)(identity, frame))
     host.node.start_match()
@@ -358,7 +358,7 @@ async def test_a_guest_that_crashes_while_it_is_bound_returns_to_the_formed_matc
 
 
 @in_room
-async def test_what_a_guest_has_not_committed_to_is_stored_nowhere(room: Room) -> None:
+async def test_a_match_is_not_stored_before_the_guest_commits(room: Room) -> None:
     host, ada, _ = await held_up(room, Kind.LOCK)
     await until(lambda: ada.node.match is not None)
     await asyncio.sleep(3)
@@ -377,7 +377,7 @@ async def test_a_request_for_a_seat_after_the_match_has_begun_is_refused(room: R
 
 
 @in_room
-async def test_a_newcomer_gets_a_seat_before_the_next_of_somebody_who_asks_without_end(room: Room) -> None:
+async def test_a_guest_who_repeats_join_endlessly_does_not_delay_a_newcomer(room: Room) -> None:
     host, (eve,), target = await open_table(room, 4, "Eve")
     hosting = host.node._active.hosting
     assert hosting is not None
@@ -536,7 +536,7 @@ async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_wi
 
 
 @pytest.mark.parametrize("how", ["refuses", "proposes", "leaves"])
-def test_a_guest_plays_a_match_that_is_formed_whatever_comes_in_the_same_moment(tmp_path: Path, how: str) -> None:
+def test_a_guest_plays_a_formed_match_whatever_arrives_at_the_same_moment(tmp_path: Path, how: str) -> None:
     async def scene(room: Room) -> None:
         liar, proposal, (ada,) = await bound(room, "Ada")
         commits = [Carried(*each.wire) for each in await proposal.step(Kind.COMMIT)]
@@ -557,7 +557,7 @@ def test_a_guest_plays_a_match_that_is_formed_whatever_comes_in_the_same_moment(
 
 
 @in_room
-async def test_the_host_s_resign_for_the_last_proposal_lets_a_guest_go_to_the_next(room: Room) -> None:
+async def test_the_hosts_resign_releases_a_guest_for_the_next_proposal(room: Room) -> None:
     liar, first, (ada,) = await bound(room, "Ada")
     second = liar.propose(ada, number=1, former=first)
     await second.bind(ada)
@@ -566,7 +566,7 @@ async def test_the_host_s_resign_for_the_last_proposal_lets_a_guest_go_to_the_ne
 
 
 @in_room
-async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_its_own_table(room: Room) -> None:
+async def test_a_host_who_withdraws_and_forms_the_same_match_is_proven_a_liar(room: Room) -> None:
     """The guest who gets the RESIGN signs LOCK and resigns; the other sees who lied, and all agree on it."""
     liar, proposal, (ada, ben, coy) = await bound(room, "Ada", "Ben", "Coy")
     commits = await proposal.step(Kind.COMMIT)
@@ -584,7 +584,7 @@ async def test_a_host_who_withdraws_to_one_and_forms_with_another_spoils_only_it
 
 
 @in_room
-async def test_a_match_that_was_formed_without_a_guest_is_never_played_by_it(room: Room) -> None:
+async def test_a_guest_never_plays_a_match_that_formed_after_it_was_released(room: Room) -> None:
     """The guest plays elsewhere by then, and must not play two matches."""
     _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     commits = await proposal.step(Kind.COMMIT)
@@ -603,7 +603,7 @@ async def test_a_match_that_was_formed_without_a_guest_is_never_played_by_it(roo
 
 
 @in_room
-async def test_who_sees_a_match_formed_shows_it_to_a_guest_who_was_cut_off_and_has_given_up(room: Room) -> None:
+async def test_a_player_shows_a_formed_match_to_a_guest_who_gave_it_up(room: Room) -> None:
     _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     room.cut(ada.key, ben.key)
     proposal.show(ben, *await proposal.step(Kind.COMMIT))
@@ -617,7 +617,7 @@ async def test_who_sees_a_match_formed_shows_it_to_a_guest_who_was_cut_off_and_h
 
 
 @in_room
-async def test_a_guest_that_was_restarted_resigns_from_what_was_formed_without_it(room: Room) -> None:
+async def test_a_restarted_guest_resigns_from_a_match_that_formed_without_it(room: Room) -> None:
     _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     commits = await proposal.step(Kind.COMMIT)
     await ada.die()
@@ -630,7 +630,7 @@ async def test_a_guest_that_was_restarted_resigns_from_what_was_formed_without_i
 
 
 @in_room
-async def test_a_guest_returns_to_a_match_whose_messages_a_crash_lost_beside_one_that_it_gave_up(room: Room) -> None:
+async def test_after_a_crash_a_guest_resumes_one_match_and_gives_up_another(room: Room) -> None:
     """Serving the other one dropped this one, which was then served as given up: two sessions, two signers."""
     _, _, (ada,) = await bound(room, "Ada")
     await until(lambda: ada.told(TableClosed))
@@ -657,7 +657,7 @@ def rejects_commits(person: Person) -> None:
 
 
 @in_room
-async def test_a_guest_who_has_given_up_keeps_what_the_others_stake_in_the_match(room: Room) -> None:
+async def test_a_guest_who_gave_a_match_up_keeps_the_others_stakes_in_it(room: Room) -> None:
     """Otherwise they could show this guest purses from before that match. Nothing is kept of what was withdrawn."""
     host, (ada, ben, eve), _ = await open_table(room, 5, "Ada", "Ben", "Eve", rules=STAKES)
     bend(eve, withholds(Kind.COMMIT))
@@ -678,7 +678,7 @@ async def test_a_guest_who_has_given_up_keeps_what_the_others_stake_in_the_match
 
 
 @in_room
-async def test_purses_of_matches_that_a_guest_gave_up_are_kept_for_the_newest_of_them_only(room: Room) -> None:
+async def test_purses_are_kept_for_the_newest_given_up_matches_only(room: Room) -> None:
     ada = await room.sit("Ada")
     rejects_commits(ada)
     hosts = [await room.sit(name) for name in ("One", "Two", "Three")]
@@ -691,7 +691,7 @@ async def test_purses_of_matches_that_a_guest_gave_up_are_kept_for_the_newest_of
 
 
 @in_room
-async def test_a_guest_whom_others_tell_that_it_is_free_leaves_a_host_who_is_gone(room: Room) -> None:
+async def test_a_guest_that_others_release_leaves_a_vanished_host(room: Room) -> None:
     liar, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     begun = room.now
     room.cut(liar.who.key, ada.key)
@@ -704,7 +704,7 @@ async def test_a_guest_whom_others_tell_that_it_is_free_leaves_a_host_who_is_gon
 
 
 @in_room
-async def test_proposals_with_invented_players_make_a_guest_dial_nobody_before_it_is_bound(room: Room) -> None:
+async def test_a_guest_dials_no_invented_players_before_it_is_bound(room: Room) -> None:
     """Sixteen proposals once made a guest dial a thousand addresses."""
     liar = Liar(room)
     (ada,) = await liar.seat("Ada")
@@ -726,7 +726,7 @@ async def test_proposals_with_invented_players_make_a_guest_dial_nobody_before_i
 
 
 @in_room
-async def test_a_host_who_proposes_matches_without_end_ends_nobodys_program_and_is_left(room: Room) -> None:
+async def test_a_guest_leaves_a_host_who_proposes_matches_endlessly(room: Room) -> None:
     liar = Liar(room)
     (ada,) = await liar.seat("Ada")
     former = None
@@ -745,7 +745,7 @@ async def test_a_host_who_proposes_matches_without_end_ends_nobodys_program_and_
 
 
 @pytest.mark.parametrize("what", ["proposals", "tables"])
-def test_a_host_who_changes_the_table_without_end_is_left(tmp_path: Path, what: str) -> None:
+def test_a_guest_leaves_a_host_who_changes_the_table_endlessly(tmp_path: Path, what: str) -> None:
     async def scene(room: Room) -> None:
         liar = Liar(room)
         (ada,) = await liar.seat("Ada")
@@ -762,7 +762,7 @@ def test_a_host_who_changes_the_table_without_end_is_left(tmp_path: Path, what: 
 
 
 @in_room
-async def test_customs_and_patience_are_those_that_were_shown(room: Room) -> None:
+async def test_a_guest_leaves_a_host_who_changes_customs_or_patience(room: Room) -> None:
     liar = Liar(room)
     ada, ben = await liar.seat("Ada", "Ben")
     shown = liar.table()

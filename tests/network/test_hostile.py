@@ -115,7 +115,7 @@ BAD_WORDS = {
 }
 
 
-async def test_a_stranger_is_cut_off_and_the_match_beside_it_ends_fairly(people: Company) -> None:
+async def test_strangers_are_cut_off_and_the_match_ends_fairly(people: Company) -> None:
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
     for what, words in BAD_WORDS.items():
@@ -130,7 +130,7 @@ async def test_a_stranger_is_cut_off_and_the_match_beside_it_ends_fairly(people:
         assert player.told(PeerLost) == [] or player.told(MatchResult)
 
 
-async def test_a_stranger_with_the_match_id_of_others_is_refused_all_the_same(people: Company) -> None:
+async def test_a_stranger_who_knows_the_match_id_is_refused(people: Company) -> None:
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
     aim = MatchAim(players[0].node.match.history.match)  # type: ignore[union-attr]
@@ -183,7 +183,7 @@ async def test_a_bad_join_record_gets_no_seat(people: Company) -> None:
     await agree(host, guest)
 
 
-async def test_a_join_to_a_node_that_hosts_nothing_is_ignored(people: Company) -> None:
+async def test_a_join_sent_to_a_node_without_a_table_is_ignored(people: Company) -> None:
     (host,), opened = await people.table(3, ["host"], bounds=SHORT)
     (guest,) = await people.join(opened.join_line, "guest")
     host.node._runtime.post(
@@ -192,7 +192,7 @@ async def test_a_join_to_a_node_that_hosts_nothing_is_ignored(people: Company) -
     await agree(host, guest, *await people.join(opened.join_line, "other"))
 
 
-async def test_many_strangers_at_once_keep_no_player_out(people: Company) -> None:
+async def test_many_strangers_at_once_do_not_keep_players_out(people: Company) -> None:
     (host,), opened = await people.table(3, ["host"], bounds=SHORT)
     crowd = [await Stranger.tls(host.node.port) for _ in range(8)]
     crowd += [await Stranger.plain(host.node.port) for _ in range(8)]
@@ -281,7 +281,7 @@ async def test_useless_frames_from_a_player_change_nothing(people: Company) -> N
     assert players[0].told(MatchStarted)[1:] == []
 
 
-async def test_future_messages_from_a_player_are_kept_within_bounds(people: Company) -> None:
+async def test_a_bounded_number_of_future_messages_is_kept(people: Company) -> None:
     players, hostile = await hostile_table(people)
     position = hostile.node.match.history.position  # type: ignore[union-attr]
     far = [signed_by(hostile.node, position.step + 1000 + number) for number in range(500)]
@@ -294,7 +294,7 @@ async def test_future_messages_from_a_player_are_kept_within_bounds(people: Comp
     await agree(*players)
 
 
-async def test_requests_and_repetitions_without_end_cost_the_flooder_its_link_at_most(people: Company) -> None:
+async def test_a_flood_of_requests_and_repetitions_does_not_disturb_the_match(people: Company) -> None:
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
@@ -306,7 +306,7 @@ async def test_requests_and_repetitions_without_end_cost_the_flooder_its_link_at
     await agree(*players)
 
 
-async def test_refused_messages_do_not_drown_the_owner(people: Company) -> None:
+async def test_many_refused_messages_cause_one_notice(people: Company) -> None:
     players, hostile = await hostile_table(people)
     step = hostile.node.match.history.position.step - 1  # type: ignore[union-attr]
     forged = [
@@ -319,7 +319,7 @@ async def test_refused_messages_do_not_drown_the_owner(people: Company) -> None:
     await agree(*players)
 
 
-async def test_pages_that_nobody_asked_for_change_nothing(people: Company) -> None:
+async def test_unrequested_pages_change_nothing(people: Company) -> None:
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
@@ -341,7 +341,7 @@ UNREADABLE = {
 }
 
 
-async def test_nonsense_from_a_player_costs_the_link_which_then_comes_back(people: Company) -> None:
+async def test_nonsense_from_a_player_cuts_the_link_which_then_returns(people: Company) -> None:
     players, hostile = await hostile_table(people)
     key = hostile.node.identity.public
     for frame in UNREADABLE.values():
@@ -355,7 +355,7 @@ async def test_nonsense_from_a_player_costs_the_link_which_then_comes_back(peopl
     await agree(*players)
 
 
-async def test_a_message_in_the_name_of_another_player_blames_nobody(people: Company) -> None:
+async def test_a_forged_message_in_another_players_name_blames_nobody(people: Company) -> None:
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
@@ -371,7 +371,7 @@ async def test_a_message_in_the_name_of_another_player_blames_nobody(people: Com
     await agree(*players)
 
 
-async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_one(people: Company) -> None:
+async def test_a_contradiction_is_reported_and_honest_histories_stay_equal(people: Company) -> None:
     players, hostile = await hostile_table(people)
     match = hostile.node.match
     assert match is not None
@@ -392,7 +392,7 @@ async def test_a_contradiction_is_shown_with_its_author_and_the_history_stays_on
     assert len({player.node.match.history.position.tip for player in players[:2] if player.node.match}) == 1
 
 
-async def test_late_connections_of_a_guest_do_not_cost_it_the_link_over_which_it_asks_for_its_seat(
+async def test_a_guests_late_connections_do_not_replace_its_link_to_the_host(
     people: Company,
 ) -> None:
     """A guest who returns dials its host at all addresses at once. Some may come to their TLS after the WELCOME."""

@@ -19,7 +19,7 @@ GROUP = "FB0000E0"
 """224.0.0.251 as written in /proc/net/igmp."""
 
 
-def test_two_laptops_hear_each_other_though_one_has_sixty_interfaces_more(tmp_path: Path) -> None:
+def test_a_laptop_with_sixty_extra_interfaces_finds_another_laptop(tmp_path: Path) -> None:
     with lan(2) as wire:
         wire.add_bridges(1, BRIDGES)
         for laptop in (1, 2):
@@ -41,7 +41,7 @@ def test_multicast_is_heard_on_every_interface_of_a_machine(tmp_path: Path) -> N
             assert sum(GROUP in line for line in told.output) == BRIDGES + len(("eth0", "lo"))
 
 
-def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
+def test_interfaces_without_multicast_are_named(tmp_path: Path) -> None:
     """These have only IPv4, on which no socket may receive multicast. Loopback and eth0 receive it over IPv6."""
     with lan(1) as wire:
         wire.add_bridges(1, 2)
@@ -64,7 +64,7 @@ def test_interfaces_that_take_no_multicast_are_named(tmp_path: Path) -> None:
         pytest.param(Lan.pull_out, lambda wire, one: wire.put_in(one, 1), marks=pytest.mark.thorough),
     ],
 )
-def test_who_is_cut_off_is_told_so_and_when_that_is_over(
+def test_an_owner_is_told_when_the_network_goes_and_returns(
     tmp_path: Path, cut: Callable[[Lan, int], None], mend: Callable[[Lan, int], None]
 ) -> None:
     with lan(2) as wire:

@@ -52,7 +52,7 @@ async def test_two_laptops_find_each_other_by_multicast_and_play_a_whole_match(t
 
 
 @pytest.mark.parametrize("seconds", [2.5, *thoroughly([18.0])])
-async def test_a_cable_that_is_pulled_and_put_back_costs_nothing(tmp_path: Path, seconds: float) -> None:
+async def test_unplugging_a_cable_for_a_while_costs_nothing(tmp_path: Path, seconds: float) -> None:
     """Retransmission bridges the short time; in the long one, the links are found dead and replaced."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
@@ -81,7 +81,7 @@ async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path, laptop: int
 
 
 @pytest.mark.thorough
-async def test_all_are_killed_and_find_each_other_at_other_ports_by_multicast(tmp_path: Path) -> None:
+async def test_restarted_players_find_each_other_at_new_ports_by_multicast(tmp_path: Path) -> None:
     """All addresses that they know of each other are outdated."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
@@ -100,7 +100,7 @@ async def test_all_are_killed_and_find_each_other_at_other_ports_by_multicast(tm
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("away", [(4,), (3, 4)], ids=["one of four", "two of four"])
-async def test_a_partition_shorter_than_patience_costs_nobody_their_seat(tmp_path: Path, away: tuple[int, ...]) -> None:
+async def test_a_partition_shorter_than_patience_costs_no_seat(tmp_path: Path, away: tuple[int, ...]) -> None:
     with lan(4) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.05)
@@ -114,9 +114,7 @@ async def test_a_partition_shorter_than_patience_costs_nobody_their_seat(tmp_pat
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("laptops", [3, 4])
-async def test_in_a_long_partition_the_majority_goes_on_and_the_minority_waits_until_it_heals(
-    tmp_path: Path, laptops: int
-) -> None:
+async def test_in_a_long_partition_the_majority_plays_on_and_the_minority_waits(tmp_path: Path, laptops: int) -> None:
     with lan(laptops) as wire:
         async with processes(tmp_path) as at:
             *majority, alone = await started(at, wire, delay=0.3, patience=(5, 5))
@@ -139,7 +137,7 @@ async def test_in_a_long_partition_the_majority_goes_on_and_the_minority_waits_u
 
 
 @pytest.mark.thorough
-async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
+async def test_two_equal_halves_wait_and_continue_when_reunited(tmp_path: Path) -> None:
     """Neither half is a majority, so nobody is put out, although both wait longer than anybody's patience."""
     with lan(4) as wire:
         async with processes(tmp_path) as at:
@@ -161,7 +159,7 @@ async def test_two_halves_both_wait_and_go_on_together(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("laptops", [3, 4])
-async def test_two_players_who_never_reach_each_other_play_through_the_others(tmp_path: Path, laptops: int) -> None:
+async def test_two_players_without_a_link_play_through_the_others(tmp_path: Path, laptops: int) -> None:
     with lan(laptops) as wire:
         wire.keep_apart(2, 3)
         async with processes(tmp_path) as at:
@@ -173,7 +171,7 @@ async def test_two_players_who_never_reach_each_other_play_through_the_others(tm
 
 
 @pytest.mark.thorough
-async def test_two_players_who_lose_their_link_in_mid_match_play_on_through_the_third(tmp_path: Path) -> None:
+async def test_two_players_who_lose_their_link_play_on_through_the_third(tmp_path: Path) -> None:
     """The loss lasts longer than it takes to find a link dead, but relayed messages keep both players' seats."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
@@ -202,7 +200,7 @@ async def test_a_laptop_that_gets_another_address_in_mid_match_plays_on(tmp_path
             assert all(len(player.lines) > before for player, before in zip(players, seen, strict=True))
 
 
-async def test_a_table_whose_laptop_gets_another_address_is_joined_by_the_new_line(tmp_path: Path) -> None:
+async def test_a_host_with_a_new_address_shows_a_new_join_line_that_works(tmp_path: Path) -> None:
     with lan(2) as wire:
         async with processes(tmp_path) as at:
             host = await at.start("A", "--host", "2", prefix=wire.on(1))
@@ -244,7 +242,7 @@ async def test_on_a_lan_with_ipv6_only_one_interface_can_be_chosen(tmp_path: Pat
 
 
 @pytest.mark.parametrize("options", [(), *thoroughly([("--interface", "127.0.0.1")])], ids=["no network", "loopback"])
-async def test_a_host_without_a_network_is_told_so_instead_of_a_useless_join_line(
+async def test_a_host_without_a_network_is_told_so_and_gets_no_join_line(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with lan(1) as wire:

@@ -116,7 +116,7 @@ def are_out(player: Player) -> set[str]:
     return {match_of(player).info[author].name for author in place_of(player).left}
 
 
-async def test_a_silent_voter_for_another_step_in_every_round_is_out_after_one_patience(people: Company) -> None:
+async def test_a_player_who_votes_on_a_new_step_each_round_is_soon_voted_out(people: Company) -> None:
     *honest, liar = await stopped(people, 4, after_bids(6))
     place = place_of(liar)
     throw(liar, (vote(liar, each, number) for number, each in enumerate(steps(liar))), *honest)
@@ -126,7 +126,7 @@ async def test_a_silent_voter_for_another_step_in_every_round_is_out_after_one_p
         assert match_of(player).history.goes_through(place)
 
 
-async def test_a_minute_of_votes_at_the_full_rate_fills_no_store(people: Company) -> None:
+async def test_a_minute_of_votes_at_the_full_rate_takes_little_storage(people: Company) -> None:
     """No votes contradict each other: a proof of misconduct would let the others continue past the root in question."""
     *honest, liar = await stopped(people, 4, after_bids(6), patience=Patience(3600, 3600))
     besieged = match_of(honest[0]).replica
@@ -165,7 +165,7 @@ async def is_heard(liar: Player, vote: Signed, player: Player) -> None:
                 await player.until_true(is_here)
 
 
-async def test_a_reveal_that_is_contradicted_after_six_bids_leaves_the_round_standing(people: Company) -> None:
+async def test_a_reveal_contradicted_after_six_bids_does_not_undo_the_round(people: Company) -> None:
     """The round was once undone, which rescued a bluffing accomplice. Now the cheat is out from the open step on."""
     *honest, liar = await stopped(people, 4, after_bids(6), patience=WAITING)
     place, me = place_of(liar), match_of(liar).me
@@ -187,7 +187,7 @@ async def test_a_reveal_that_is_contradicted_after_six_bids_leaves_the_round_sta
 
 
 @pytest.mark.parametrize("seats", [4, *thoroughly([10])])
-async def test_finalists_go_on_at_once_though_all_earlier_players_are_gone(people: Company, seats: int) -> None:
+async def test_two_finalists_need_not_wait_for_eliminated_players(people: Company, seats: int) -> None:
     """They once waited forever, because the absent players were more than half of the base."""
     *others, last = await stopped(
         people, seats, lambda state: len(state.live) == 2, patience=WAITING, ruleset={"dice": "1"}
@@ -206,7 +206,7 @@ async def test_finalists_go_on_at_once_though_all_earlier_players_are_gone(peopl
 
 
 @pytest.mark.thorough
-async def test_a_restarted_player_signs_again_although_two_of_six_flood_and_show_nothing(people: Company) -> None:
+async def test_a_restarted_player_signs_again_despite_two_liars_of_six(people: Company) -> None:
     *honest, one, other = await stopped(people, 6, after_bids(8), patience=IMPATIENT)
     for liar in (one, other):
         bend(liar, lambda _, frame: not isinstance(frame, Page))
@@ -221,7 +221,7 @@ async def test_a_restarted_player_signs_again_although_two_of_six_flood_and_show
     await back.until_true(lambda: other.name in are_out(back))  # by the votes of all four honest players
 
 
-async def test_what_a_player_passes_on_costs_nothing_up_to_the_budget_of_each_author_of_the_match(
+async def test_relaying_is_free_up_to_a_budget_per_author_in_the_match(
     people: Company,
 ) -> None:
     """Invented authors once had a budget each, and there was no limit to their number."""

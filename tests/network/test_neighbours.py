@@ -19,7 +19,7 @@ BUSY = "while True: pass"
 
 @pytest.mark.slow
 @pytest.mark.timeout(1600)
-def test_tests_of_multicast_pass_beside_a_hundred_tables_on_a_machine_twice_as_busy_as_it_can_be(
+def test_multicast_tests_pass_beside_a_hundred_tables_on_a_busy_machine(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests run in another process, which starts in the network of the tables, as a person's would."""

@@ -39,12 +39,12 @@ async def play_with_kills(folder: Path, names: str, kills: int, delay: float, se
     assert blamed(signed, transcript) == set()
 
 
-async def test_kill_9_of_any_of_four_at_any_moment_costs_nothing(tmp_path: Path) -> None:
+async def test_killing_one_of_four_players_once_costs_nothing(tmp_path: Path) -> None:
     await play_with_kills(tmp_path, "ABCD", kills=6, delay=0.05, seed=1)
 
 
 @pytest.mark.thorough
-async def test_kill_9_of_any_of_four_again_and_again_costs_nothing(tmp_path: Path) -> None:
+async def test_killing_players_again_and_again_costs_nothing(tmp_path: Path) -> None:
     await play_with_kills(tmp_path, "ABCD", kills=20, delay=0.15, seed=5)
 
 
@@ -113,7 +113,7 @@ async def test_a_player_who_oversleeps_is_out_and_blames_nobody(tmp_path: Path, 
     assert contradictions(signed) == []
 
 
-async def test_a_spectator_survives_the_death_of_its_source_and_comes_late_or_early(tmp_path: Path) -> None:
+async def test_early_and_late_spectators_survive_the_death_of_their_source(tmp_path: Path) -> None:
     async with processes(tmp_path) as at:
         slowly = ("--delay", "0.05", *LOOPBACK)
         host = await at.start("A", "--host", "3", *slowly)

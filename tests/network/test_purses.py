@@ -102,7 +102,7 @@ def lose_store(people: Company, name: str) -> None:
 
 
 @pytest.mark.parametrize("names", ["AB", "BA", "CAB", "CBA"])
-async def test_a_lost_store_comes_back_from_the_host_or_a_guest(people: Company, names: str) -> None:
+async def test_a_lost_purse_is_restored_by_the_host_or_a_guest(people: Company, names: str) -> None:
     """B has lost the store. A has newer records: as the host, as B's guest, or as a guest at another's table."""
     _, before = await evening(people, "AB")
     known = purse(before).head
@@ -117,7 +117,7 @@ async def test_a_lost_store_comes_back_from_the_host_or_a_guest(people: Company,
     assert any("Others knew more of your purse" in notice.text for notice in owner.told(Notice))
 
 
-async def test_an_owner_who_declines_is_refused_and_both_sides_are_told(
+async def test_an_owner_who_declines_missing_records_is_refused(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await evening(people, "AB")
@@ -133,7 +133,7 @@ async def test_an_owner_who_declines_is_refused_and_both_sides_are_told(
     assert len(views.hosting(host).table.records) == 1
 
 
-async def test_a_host_is_told_how_to_take_a_purse_with_all_that_it_knew_folded_away(
+async def test_a_host_is_told_how_to_accept_a_purse_whose_known_records_are_folded(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, host, _ = await open_table(people, 2)
@@ -145,7 +145,7 @@ async def test_a_host_is_told_how_to_take_a_purse_with_all_that_it_knew_folded_a
     assert f"p2pdice purse forget {fingerprint(purse(guest).owner)} " in told.text
 
 
-async def test_a_host_is_not_told_of_every_stranger_whose_purse_is_refused(
+async def test_notices_about_strangers_refused_purses_are_limited(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "REFUSED_BURST", 1)
@@ -159,9 +159,7 @@ async def test_a_host_is_not_told_of_every_stranger_whose_purse_is_refused(
     assert [each.text[0] for each in filter(is_refusal, host.told(Notice))] == ["B"]
 
 
-async def test_a_guest_leaves_a_host_whose_purse_it_does_not_take(
-    people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_guest_leaves_a_host_whose_purse_it_refuses(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     await evening(people, "AB")
     lose_store(people, "A")
     monkeypatch.setattr(PurseKeeper, "take_own", lambda *_: False)
@@ -171,7 +169,7 @@ async def test_a_guest_leaves_a_host_whose_purse_it_does_not_take(
     assert not players[0].told(MatchStarted)
 
 
-async def test_who_played_on_from_an_old_backup_begins_an_era_without_coins(people: Company) -> None:
+async def test_a_player_who_played_from_an_old_backup_begins_a_new_era(people: Company) -> None:
     await evening(people, "AB")
     back_up(people, "B")
     await evening(people, "AB")
@@ -183,7 +181,7 @@ async def test_who_played_on_from_an_old_backup_begins_an_era_without_coins(peop
     assert any("contradicts itself" in notice.text for notice in players[1].told(Notice))
 
 
-async def test_a_busy_owner_is_told_and_sits_at_no_table(people: Company) -> None:
+async def test_an_owner_with_a_busy_purse_is_told_so_and_gets_no_seat(people: Company) -> None:
     host = await people.sit("A")
     keeper(host)._keep(keeper(host).own._replace(busy=bytes(32), stake=(10, 0)))
     with pytest.raises(NodeError, match="your purse is busy with"):
@@ -200,7 +198,7 @@ async def test_a_busy_owner_is_told_and_sits_at_no_table(people: Company) -> Non
     await finish([other, host])
 
 
-async def test_a_purse_that_is_settled_while_its_owner_sits_is_shown_again(people: Company) -> None:
+async def test_a_purse_that_is_settled_while_its_owner_joins_is_shown_again(people: Company) -> None:
     line, other, _ = await open_table(people, 2)
     guest = await people.sit("B")
     keeper(guest)._keep(keeper(guest).own._replace(busy=bytes(32), stake=(10, 0)))
@@ -212,7 +210,7 @@ async def test_a_purse_that_is_settled_while_its_owner_sits_is_shown_again(peopl
     assert purse(guest).end.height == 2
 
 
-async def test_the_words_of_a_guest_move_no_host(people: Company) -> None:
+async def test_a_host_ignores_old_records_and_refuses_unsigned_ones(people: Company) -> None:
     """B shows records that A's guest C has signed before, and records that nobody has signed."""
     await evening(people, "BC")
     _, host, (liar, owner) = await open_table(people, 4, "B", "C")
@@ -258,9 +256,7 @@ def at_proposals(guest: Player, act: Callable[[], None], *, signs: bool = True) 
 
 
 @pytest.mark.parametrize("is_proposed", [False, True])
-async def test_a_purse_that_is_shown_without_a_wish_for_a_seat_holds_up_nobody(
-    people: Company, is_proposed: bool
-) -> None:
+async def test_a_purse_shown_without_a_join_delays_nobody(people: Company, is_proposed: bool) -> None:
     line, host, (liar,) = await open_table(people, 3, "B")
     frame = other_ledger(liar)
 
@@ -278,7 +274,7 @@ async def test_a_purse_that_is_shown_without_a_wish_for_a_seat_holds_up_nobody(
     assert len(host.told(MatchStarted)[0].players) == 3
 
 
-async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_loses_the_seat(
+async def test_a_guest_whose_purse_turns_bad_before_the_host_signs_loses_its_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the host is missing then, so it waits for nobody."""
@@ -302,7 +298,7 @@ async def test_a_guest_whose_purse_the_host_cannot_take_when_it_signs_loses_the_
     assert not other.told(TableClosed)
 
 
-async def test_the_owner_is_told_whose_purse_holds_up_the_match_and_it_is_not_awaited_for_ever(
+async def test_the_host_names_the_purse_that_delays_a_match_and_stops_waiting(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, host, (bad, _) = await open_table(people, 4, "B", "C")
@@ -318,7 +314,7 @@ async def told(player: Player) -> list[Notice]:
     return player.told(Notice)
 
 
-async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the_seat(
+async def test_an_owner_whose_returned_records_are_refused_loses_the_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, host, (owner, other) = await open_table(people, 4, "B", "C")
@@ -332,7 +328,7 @@ async def test_an_owner_whose_purse_is_refused_for_what_is_handed_back_loses_the
     assert not other.told(TableClosed)
 
 
-async def test_a_purse_that_is_refused_while_matches_are_proposed_bars_its_owner_the_second_time(
+async def test_an_owner_whose_purse_is_refused_in_two_proposals_is_barred(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, host, (liar,) = await open_table(people, 3, "D")
@@ -352,7 +348,7 @@ async def test_a_purse_that_is_refused_while_matches_are_proposed_bars_its_owner
 
 
 @pytest.mark.parametrize("patience", [60, 0.05])
-async def test_guests_who_leave_or_stay_while_their_purse_holds_a_match_up_have_failed(
+async def test_delaying_a_match_by_a_purse_counts_as_a_failure(
     people: Company, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
     """At each proposal D shows the host a longer purse of the last guest; each comes with another key."""
@@ -385,7 +381,7 @@ def longer_by_one(purse: Purse) -> Purse:
 
 
 @pytest.mark.parametrize("names", ["D", "DE"])
-async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(people: Company, names: str) -> None:
+async def test_liars_who_hand_back_purses_delay_at_most_two_proposals(people: Company, names: str) -> None:
     """At each proposal D, or D and E in turns, show the host a longer purse of B, and B sits down with it."""
     host = await people.sit("A")
     to = host.node.identity.public
@@ -415,7 +411,7 @@ async def test_two_liars_who_hand_back_purses_hold_up_two_proposals_at_most(peop
     assert not honest.told(TableClosed)
 
 
-async def test_a_guest_who_hands_the_host_its_purse_in_parts_fails_the_second_time(
+async def test_a_guest_may_hand_back_the_hosts_purse_only_once(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, host, (liar,) = await open_table(people, 3, "D")
@@ -436,7 +432,7 @@ async def test_a_guest_who_hands_the_host_its_purse_in_parts_fails_the_second_ti
     assert not honest.told(TableClosed)
 
 
-async def test_a_guest_who_knows_better_does_not_leave_for_an_owner_whom_the_host_refuses(
+async def test_a_guest_stays_when_the_host_refuses_a_purse_too(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await evening(people, "BC")
@@ -484,7 +480,7 @@ async def test_a_guest_keeps_purses_of_players_only(people: Company) -> None:
     await guest.until_true(lambda: len(shown) == 1)
 
 
-async def test_an_owner_is_handed_back_over_a_new_link_what_was_lost_with_the_last_one(people: Company) -> None:
+async def test_records_lost_with_a_link_are_handed_back_over_the_next(people: Company) -> None:
     _, host, (owner, other) = await open_table(people, 4, "B", "C")
     views.hear_only(owner, lambda *_: False)
     longer = longer_by_one(purse(owner))
@@ -498,7 +494,7 @@ async def test_an_owner_is_handed_back_over_a_new_link_what_was_lost_with_the_la
     await finish([host, owner, other])
 
 
-async def test_a_guest_who_hands_a_purse_back_in_parts_loses_the_seat_and_the_owner_does_not(people: Company) -> None:
+async def test_handing_back_a_purse_in_parts_costs_the_guest_not_the_owner_a_seat(people: Company) -> None:
     """Each part makes the owner sit down again while a match is proposed, which only one may for nothing."""
     line, host, (liar,) = await open_table(people, 3, "C")
     owner = await people.sit("B")
@@ -515,7 +511,7 @@ async def test_a_guest_who_hands_a_purse_back_in_parts_loses_the_seat_and_the_ow
     assert not owner.told(TableClosed)
 
 
-async def test_nobody_without_a_seat_hands_back_purses(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_seated_guests_can_hand_back_purses(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     _, host, (owner,) = await open_table(people, 3, "B")
     ledgers, taken = views.ledgers(host), list[Shown]()
     monkeypatch.setattr(keeper(host), "take_own", taken.append)
@@ -528,7 +524,7 @@ async def test_nobody_without_a_seat_hands_back_purses(people: Company, monkeypa
     assert taken
 
 
-async def test_what_is_shown_too_fast_waits_for_its_turn(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_purses_shown_too_fast_are_queued(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LEDGER_BURST", 1)
     monkeypatch.setattr(limits, "LEDGER_RATE", 0.01)
     line, host, (guest,) = await open_table(people, 4, "B")
@@ -543,7 +539,7 @@ async def test_what_is_shown_too_fast_waits_for_its_turn(people: Company, monkey
 
 
 @pytest.mark.parametrize(("burst", "rate", "order"), [(4, 1e-9, "XXX"), (1, 100.0, "XYXYXY")])
-async def test_all_peers_together_are_examined_at_a_limited_rate_and_in_turn(
+async def test_purses_of_all_peers_are_examined_in_turn_at_a_limited_rate(
     people: Company, monkeypatch: pytest.MonkeyPatch, burst: int, rate: float, order: str
 ) -> None:
     monkeypatch.setattr(limits, "TABLE_LEDGER_BURST", burst)
@@ -564,7 +560,7 @@ async def test_all_peers_together_are_examined_at_a_limited_rate_and_in_turn(
     assert "".join(examined) == order
 
 
-async def test_a_purse_that_is_not_shown_gets_no_seat(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_guest_who_shows_no_purse_gets_no_seat(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     line, *_ = await open_table(people, 2)
     guest = await people.sit("B")
     monkeypatch.setattr(table_ledgers.TableLedgers, "own", lambda *_: Leave("nothing"))
@@ -578,7 +574,7 @@ def _without_leave(post: Callable[[bytes, Frame], None]) -> Callable[[bytes, Fra
 
 
 @pytest.mark.parametrize("operation", ["bind", "keep"])
-async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent(
+async def test_a_node_that_cannot_store_its_purse_stops(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     """If it cannot store this, it must neither bind itself nor send a stake."""
@@ -593,14 +589,14 @@ async def test_a_node_that_cannot_write_what_a_match_does_to_purses_falls_silent
     assert "full" in (await guest.until(Stopped)).reason
 
 
-async def test_no_purse_is_looked_at_once_the_match_has_begun(people: Company) -> None:
+async def test_purses_are_ignored_once_the_match_has_begun(people: Company) -> None:
     host, guest = (await people.table(2, "AB", WAITING, STAKES))[0]
     await guest.until(MatchStarted)
     host.node._active.peer_frame(guest.node.identity.public, ShowLedger((), (), (), ()))
     await finish([host, guest])
 
 
-async def test_a_table_without_stakes_asks_for_no_purse(people: Company) -> None:
+async def test_a_table_without_stakes_needs_no_purses(people: Company) -> None:
     players, _ = await people.table(2, "AB", WAITING)
     end = await players[0].until(MatchResult)
     assert verify(end.transcript.read_bytes()).purses == ()

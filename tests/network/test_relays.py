@@ -56,7 +56,7 @@ def are_honest(link: str, seats: int) -> bool:
 
 
 @pytest.mark.parametrize("seats", [*thoroughly([5]), *slowly([3])])
-def test_votes_over_new_links_are_not_passed_on_before_what_honest_players_sign(tmp_path: Path, seats: int) -> None:
+def test_votes_over_new_links_do_not_overtake_honest_messages(tmp_path: Path, seats: int) -> None:
     """The victim was once put out after six seconds, because the others' messages waited behind 2,660 votes.
 
     With three players that happened in one match of ten even without any delay, because one voter was enough.
@@ -68,15 +68,13 @@ def test_votes_over_new_links_are_not_passed_on_before_what_honest_players_sign(
 @pytest.mark.parametrize("seats", [3, 5])
 @pytest.mark.parametrize("attack", [AT_THE_LIMIT, NEW_LINKS, FULL_SPEED], ids=["limit", "new links", "full speed"])
 @pytest.mark.parametrize("kind", ["votes", "mixed"])
-def test_nothing_that_is_passed_on_delays_what_honest_players_sign(
-    tmp_path: Path, kind: str, attack: Attack, seats: int
-) -> None:
+def test_relayed_floods_do_not_delay_honest_messages(tmp_path: Path, kind: str, attack: Attack, seats: int) -> None:
     withstand(tmp_path, seats, replace(attack, kind=kind))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["far_votes", "votes_elsewhere", "elsewhere", "future", "repeated"])
-def test_what_nobody_can_use_is_not_passed_on(tmp_path: Path, kind: str) -> None:
+def test_useless_messages_are_not_relayed(tmp_path: Path, kind: str) -> None:
     """Each of the three others relays the messages that the liar signs as he plays, and a repeated vote only once."""
     outcome = withstand(tmp_path, 5, replace(AT_THE_LIMIT, kind=kind))
     assert outcome.passed_on <= 3 * (outcome.signed + CALM)
@@ -86,7 +84,7 @@ def test_what_nobody_can_use_is_not_passed_on(tmp_path: Path, kind: str) -> None
 @pytest.mark.parametrize(
     "kind", ["mixed", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "mixed")]
 )
-def test_a_flood_over_a_link_of_ones_own_delays_nobody_else(tmp_path: Path, kind: str) -> None:
+def test_a_flood_over_the_liars_own_link_delays_no_other_player(tmp_path: Path, kind: str) -> None:
     """The link stays as well: neither a throttled peer nor one that throttles counts as silent."""
     withstand(tmp_path, 3, replace(FULL_SPEED, kind=kind, is_apart=False))
 
@@ -98,5 +96,5 @@ def test_a_flood_over_a_link_of_ones_own_delays_nobody_else(tmp_path: Path, kind
     ids=["limit", "new links", "a byte in a record"],
 )
 @pytest.mark.parametrize("seats", [3, 5])
-def test_other_floods_over_a_link_of_ones_own_delay_nobody_else(tmp_path: Path, seats: int, attack: Attack) -> None:
+def test_more_floods_over_the_liars_own_link_delay_no_other_player(tmp_path: Path, seats: int, attack: Attack) -> None:
     withstand(tmp_path, seats, replace(attack, kind="mixed", is_apart=False))

@@ -35,7 +35,7 @@ def forged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("private", [False, True])
-async def test_a_table_tells_all_who_come_what_its_rules_are_called(people: Company, private: bool) -> None:
+async def test_a_table_tells_guests_and_spectators_the_name_of_its_rules(people: Company, private: bool) -> None:
     host = await people.sit("A")
     opened = await host.node.host(replace(TABLE, seats=3, private=private))
     watching, guest = await people.sit("W"), await people.sit("B")
@@ -49,7 +49,7 @@ async def test_a_table_tells_all_who_come_what_its_rules_are_called(people: Comp
 
 
 @pytest.mark.usefixtures("forged")
-async def test_no_neighbour_names_rules_or_files(people: Company) -> None:
+async def test_a_neighbour_cannot_name_rules_or_files(people: Company) -> None:
     host = await people.sit("A", discovery=True)
     opened = await host.node.host(TABLE)
     guest = await people.sit("B", discovery=True)
@@ -64,7 +64,7 @@ async def test_no_neighbour_names_rules_or_files(people: Company) -> None:
 
 
 @pytest.mark.usefixtures("forged")
-async def test_rules_without_a_name_get_none_from_a_neighbour(people: Company) -> None:
+async def test_a_neighbour_cannot_name_unnamed_rules(people: Company) -> None:
     host = await people.sit("A", discovery=True)
     opened = await host.node.host(replace(TABLE, rules_name=""))
     (guest,) = await people.join(opened.join_line, "B", discovery=True)

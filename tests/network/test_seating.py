@@ -69,14 +69,14 @@ def seated(host: Person) -> list[str]:
 # Links
 
 
-def test_every_kind_of_frame_has_its_senders() -> None:
+def test_every_kind_of_frame_has_permitted_senders() -> None:
     """After the greeting, only LEAVE may come from anybody."""
     assert {*SENDERS} == {*get_args(Known)} - {Hello, Welcome, Leave}
     assert all(SENDERS.values())
 
 
 @in_room
-async def test_a_request_for_a_seat_ends_with_the_link_that_was_made_for_it(room: Room) -> None:
+async def test_a_seat_request_ends_with_its_link(room: Room) -> None:
     host, target = await open_table(room, 3)
     hosting = views.hosting(host)
     hosting._pace = Bucket(rate=0.2, burst=1, now=room.now)
@@ -118,7 +118,7 @@ async def test_a_guest_may_return_over_a_link_for_the_proposed_match(room: Room)
 
 
 @in_room
-async def test_a_newcomer_waits_until_the_host_has_said_yes(room: Room) -> None:
+async def test_a_newcomer_waits_for_the_hosts_approval(room: Room) -> None:
     host, target = await open_table(room, 3)
     ada = await room.sit("Ada")
     joining = begin(ada.node.join(target))
@@ -135,7 +135,7 @@ async def test_a_newcomer_waits_until_the_host_has_said_yes(room: Room) -> None:
 
 
 @in_room
-async def test_who_is_refused_is_told_and_comes_back_when_the_host_says_so(room: Room) -> None:
+async def test_a_refused_guest_returns_only_with_the_hosts_approval(room: Room) -> None:
     host, target = await open_table(room, 3)
     ada = await room.sit("Ada")
     joining = begin(ada.node.join(target))
@@ -155,7 +155,7 @@ async def test_who_is_refused_is_told_and_comes_back_when_the_host_says_so(room:
 
 
 @in_room
-async def test_who_may_only_watch_watches(room: Room) -> None:
+async def test_a_guest_allowed_only_to_watch_can_watch(room: Room) -> None:
     host, target = await open_table(room, 3)
     ada = await room.sit("Ada")
     joining = begin(ada.node.join(target))
@@ -169,7 +169,7 @@ async def test_who_may_only_watch_watches(room: Room) -> None:
 
 
 @in_room
-async def test_a_host_who_does_not_answer_refuses(room: Room) -> None:
+async def test_a_seat_question_without_an_answer_is_refused(room: Room) -> None:
     host, target = await open_table(room, 3)
     ada = await room.sit("Ada")
     begun = room.now
@@ -181,7 +181,7 @@ async def test_a_host_who_does_not_answer_refuses(room: Room) -> None:
 
 
 @in_room
-async def test_nobody_is_asked_about_who_has_gone_or_when_the_match_has_begun(room: Room) -> None:
+async def test_seat_questions_end_when_the_guest_leaves_or_the_match_begins(room: Room) -> None:
     host, target = await open_table(room, 3)
     ada, ben, eve = [await room.sit(name) for name in ("Ada", "Ben", "Eve")]
     host.node.seat(me(ada))
@@ -201,7 +201,7 @@ async def test_nobody_is_asked_about_who_has_gone_or_when_the_match_has_begun(ro
 
 
 @in_room
-async def test_strangers_ask_a_few_at_a_time(room: Room) -> None:
+async def test_only_a_few_seat_questions_are_open_at_once(room: Room) -> None:
     host, target = await open_table(room, 10)
     crowd = [await room.sit(f"Eve{number}") for number in range(limits.SEATS_ASKED + 1)]
     joining = [begin(eve.node.join(target)) for eve in crowd[:-1]]
@@ -219,7 +219,7 @@ async def test_strangers_ask_a_few_at_a_time(room: Room) -> None:
 
 
 @in_room
-async def test_one_machine_asks_once_at_a_time_and_not_without_end(room: Room) -> None:
+async def test_seat_questions_from_one_machine_are_limited(room: Room) -> None:
     host, target = await open_table(room, 10)
     room.host = lambda key, of=room.host: of(key) if key == host.key else "10.0.0.99"  # type: ignore[method-assign, misc]
     for number in range(limits.QUESTION_BURST):
@@ -266,7 +266,7 @@ def call_oneself(person: Person, name: str, host: Person) -> None:
 
 
 @in_room
-async def test_an_answer_is_about_the_name_that_was_shown(room: Room) -> None:
+async def test_an_answer_applies_only_to_the_name_that_was_shown(room: Room) -> None:
     host, target = await open_table(room, 3)
     ben, eve = await room.sit("Ben"), await room.sit("Zoe")
     host.node.trust(PlayerInfo("Ada", ben.node.identity.fingerprint))
@@ -289,7 +289,7 @@ async def test_an_answer_is_about_the_name_that_was_shown(room: Room) -> None:
 
 
 @in_room
-async def test_the_name_of_a_newcomer_is_asked_about_a_few_times_only(room: Room) -> None:
+async def test_a_newcomer_who_keeps_changing_names_is_refused(room: Room) -> None:
     host, target = await open_table(room, 3)
     eve = await room.sit("Eve")
     joining = begin(eve.node.join(target))
@@ -319,7 +319,7 @@ def test_a_guest_loses_its_seat_with_its_name(tmp_path: Any, asks: Asks) -> None
 
 
 @in_room
-async def test_a_player_of_the_match_before_is_known_by_name_and_key(room: Room) -> None:
+async def test_a_former_player_under_a_new_name_is_asked_about(room: Room) -> None:
     host, target = await open_table(room, 2)
     eve = await room.sit("Zoe")
     host.node.seat(me(eve))
@@ -339,7 +339,7 @@ async def test_a_player_of_the_match_before_is_known_by_name_and_key(room: Room)
 
 
 @in_room
-async def test_a_guest_who_was_sent_away_comes_back_only_when_the_host_says_so(room: Room) -> None:
+async def test_a_removed_guest_returns_only_with_the_hosts_approval(room: Room) -> None:
     host, target = await open_table(room, 3, "never")
     ada, eve = await room.sit("Ada"), await room.sit("Eve")
     for guest in (ada, eve):
@@ -360,7 +360,7 @@ async def test_a_guest_who_was_sent_away_comes_back_only_when_the_host_says_so(r
 
 
 @in_room
-async def test_a_guest_is_sent_away_from_a_proposal_and_the_others_play(room: Room) -> None:
+async def test_a_guest_can_be_removed_during_a_proposal(room: Room) -> None:
     host, target = await open_table(room, 3, "never")
     ada, eve, ben = [await room.sit(name) for name in ("Ada", "Eve", "Ben")]
     await ada.node.join(target)
@@ -378,7 +378,7 @@ async def test_a_guest_is_sent_away_from_a_proposal_and_the_others_play(room: Ro
 
 
 @in_room
-async def test_only_a_host_sends_a_guest_away(room: Room) -> None:
+async def test_only_the_host_can_remove_a_guest(room: Room) -> None:
     host, target = await open_table(room, 3, "never")
     ada = await room.sit("Ada")
     with pytest.raises(NodeError, match="does not sit"):
@@ -392,7 +392,7 @@ async def test_only_a_host_sends_a_guest_away(room: Room) -> None:
 
 
 @in_room
-async def test_a_guest_asks_for_no_seat_beside_a_false_name_before_its_owner_agrees(room: Room) -> None:
+async def test_a_guest_joins_beside_a_namesake_only_if_its_owner_agrees(room: Room) -> None:
     host, target = await open_table(room, 4, "never")
     ada, false = await room.sit("Ben"), await room.sit("Ada")
     await false.node.join(target)
@@ -409,7 +409,7 @@ async def test_a_guest_asks_for_no_seat_beside_a_false_name_before_its_owner_agr
 
 
 @in_room
-async def test_a_guest_is_asked_about_a_false_name_that_comes_later_and_plays_if_the_answer_is_yes(room: Room) -> None:
+async def test_a_guest_plays_beside_a_later_namesake_if_its_owner_agrees(room: Room) -> None:
     host, target = await open_table(room, 4, "never")
     ben, false = await room.sit("Ben"), await room.sit("Ada")
     ben.node.trust(PlayerInfo("Ada", host.node.identity.fingerprint))
@@ -423,7 +423,7 @@ async def test_a_guest_is_asked_about_a_false_name_that_comes_later_and_plays_if
 
 
 @in_room
-async def test_without_an_answer_a_guest_stands_up_holds_nobody_up_and_may_come_back(room: Room) -> None:
+async def test_a_guest_whose_owner_does_not_accept_a_namesake_gives_up_its_seat(room: Room) -> None:
     host, target = await open_table(room, 3, "never")
     ben, false = await room.sit("Ben"), await room.sit("Ada")
     ben.node.trust(PlayerInfo("Ada", host.node.identity.fingerprint))
@@ -443,7 +443,7 @@ async def test_without_an_answer_a_guest_stands_up_holds_nobody_up_and_may_come_
 
 
 @in_room
-async def test_a_host_who_says_pending_without_end_is_left(room: Room) -> None:
+async def test_a_guest_leaves_a_host_who_says_pending_endlessly(room: Room) -> None:
     host, target = await open_table(room, 3, "never")
     ada = await room.sit("Ada")
     bend(host, lambda _, frame: Seat(0) if isinstance(frame, Seat) else True)

@@ -22,7 +22,9 @@ async def until_no_seat(player: Player) -> None:
     await player.until(AwaitingHost, lambda event: event.host_is == "full")
 
 
-async def test_seats_are_kept_briefly_for_the_last_players(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_seats_are_reserved_briefly_for_the_last_matchs_players(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, guest, watching)
     opened = await evening.open(host, friday(2))
@@ -42,7 +44,7 @@ async def test_seats_are_kept_briefly_for_the_last_players(evening: Evening, mon
     await evening.end(host, watching)
 
 
-async def test_a_player_sits_down_though_the_match_ended_before_it_could_be_watched(
+async def test_a_waiting_player_gets_a_seat_if_the_match_ends_before_it_is_watched(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The player once watched the open table instead of the match, and waited forever for themselves."""
@@ -71,7 +73,7 @@ async def test_a_player_sits_down_though_the_match_ended_before_it_could_be_watc
     await evening.end(host, watching)
 
 
-async def test_a_player_without_a_seat_watches_and_sits_down_for_the_next_match(evening: Evening) -> None:
+async def test_a_player_without_a_seat_watches_and_then_plays_the_next_match(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(host, friday(2, dice="5"))
@@ -94,7 +96,7 @@ async def test_a_player_without_a_seat_watches_and_sits_down_for_the_next_match(
     await evening.end(host, guest, watching)
 
 
-async def test_a_player_who_left_keeps_no_seat(evening: Evening) -> None:
+async def test_no_seat_is_reserved_for_a_player_who_left(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await guest.leave()

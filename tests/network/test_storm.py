@@ -24,9 +24,7 @@ KINDS = [pytest.param(kind, marks=() if kind == "shared" else pytest.mark.thorou
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_a_flood_a_match_goes_on_and_nobody_loses_the_seat_or_memory_without_bounds(
-    tmp_path: Path, kind: str
-) -> None:
+def test_a_flood_of_multicast_costs_no_seat_and_bounded_memory(tmp_path: Path, kind: str) -> None:
     damage = asyncio.run(endure(tmp_path, Storm(kind, rate=500, seconds=3)))
     assert damage.packets > 200  # a busy machine sends fewer than the 1,500 wanted
     assert damage.late_moves > 0
@@ -34,7 +32,7 @@ def test_in_a_flood_a_match_goes_on_and_nobody_loses_the_seat_or_memory_without_
 
 
 @pytest.mark.thorough
-async def test_a_takeover_of_names_is_told_and_the_join_line_still_works(
+async def test_a_takeover_of_names_is_reported_and_the_join_line_still_works(
     tmp_path: Path,
 ) -> None:
     with lan(FORGER) as wire:
@@ -61,7 +59,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Damage:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FORGERIES)
 @pytest.mark.parametrize("rate", [0, 20], ids=["as many as go", "a trickle"])
-def test_a_minute_of_a_flood_costs_a_tenth_of_the_pace_at_most(
+def test_a_minute_of_flooding_slows_a_match_by_at_most_a_tenth(
     tmp_path: Path, calm: Damage, kind: str, rate: float
 ) -> None:
     """This test asserts durations, so it needs an idle machine."""

@@ -70,7 +70,7 @@ async def meanwhile(*attackers: Awaitable[None]) -> AsyncIterator[None]:
 # Rates
 
 
-async def test_a_player_with_ever_new_links_says_no_more_than_over_one(people: Company, elsewhere: Elsewhere) -> None:
+async def test_a_player_gets_no_higher_rate_by_new_links(people: Company, elsewhere: Elsewhere) -> None:
     players, _ = await people.table(3)
     victim, _, hostile = players
     await in_mid_match(victim)
@@ -100,9 +100,7 @@ async def test_a_player_with_ever_new_links_says_no_more_than_over_one(people: C
     assert len(heard) <= limits.BURST + limits.RATE * (loop.time() - begun)
 
 
-async def test_a_spectator_with_ever_new_links_and_keys_gets_no_more_pages_than_one(
-    people: Company, elsewhere: Elsewhere
-) -> None:
+async def test_a_spectator_gets_no_more_pages_by_new_links_and_keys(people: Company, elsewhere: Elsewhere) -> None:
     players, _ = await people.table(2, ruleset=PRESETS["classic"])
     await in_mid_match(players[0], 10)
     history = players[0].node.match.history  # type: ignore[union-attr]
@@ -143,7 +141,7 @@ async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *sa
     [(False, False), pytest.param(True, False, marks=pytest.mark.thorough), (True, True)],
     ids=["an open table", "a private table", "and try codes without end"],
 )
-async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
+async def test_idle_strangers_do_not_keep_players_from_a_table(
     people: Company, elsewhere: Elsewhere, private: bool, tries: bool
 ) -> None:
     """Three links from each of seven addresses exceed the places for strangers."""
@@ -162,7 +160,7 @@ async def test_strangers_who_ask_for_nothing_keep_nobody_from_a_table(
     assert len(views.hosting(host).table.records) == 6
 
 
-async def test_a_guest_who_waits_for_a_seat_makes_room_for_no_stranger(
+async def test_a_guest_waiting_for_a_seat_is_not_displaced_by_strangers(
     people: Company, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each stranger has a different address, so the oldest link, which is the guest's, would be closed."""
@@ -190,7 +188,7 @@ async def test_a_guest_who_waits_for_a_seat_makes_room_for_no_stranger(
     [(limits.JOIN_ADDRESSES, False), (limits.JOIN_ADDRESSES, True), (1, True)],
     ids=["many machines that are silent", "many machines that hang up", "one machine that hangs up"],
 )
-async def test_many_players_to_dial_make_a_node_dial_no_faster_than_the_limit(
+async def test_a_node_with_many_players_to_dial_respects_the_rate_limit(
     people: Company, elsewhere: Elsewhere, machines: int, hangs_up: bool
 ) -> None:
     (_, guest), _ = await people.table(3, "AB")
@@ -215,7 +213,7 @@ async def test_many_players_to_dial_make_a_node_dial_no_faster_than_the_limit(
 
 @pytest.mark.parametrize("waits", [True, *thoroughly([False])], ids=["after the host's element", "at once"])
 @pytest.mark.parametrize("attackers", ["other machines", *thoroughly(["the machine of the guests"])])
-async def test_who_begins_exchanges_and_breaks_off_keeps_no_guest_with_the_code_out(
+async def test_attackers_who_break_off_exchanges_do_not_keep_out_guests(
     people: Company, elsewhere: Elsewhere, attackers: str, waits: bool
 ) -> None:
     host = await people.sit("Ada")

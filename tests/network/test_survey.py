@@ -14,7 +14,7 @@ def carry(sender: _Survey, host: str, receiver: _Survey) -> None:
         receiver.hear(Datagram(data, host, 0))
 
 
-def test_a_survey_whose_packets_do_not_arrive_is_told_so_by_the_other() -> None:
+def test_a_survey_learns_that_its_packets_do_not_arrive() -> None:
     """Ada receives Ben's packets, but Ben receives none: none of his questions mentions Ada."""
     ada, ben = _Survey(), _Survey()
     for _ in range(3):
@@ -27,7 +27,7 @@ def test_a_survey_whose_packets_do_not_arrive_is_told_so_by_the_other() -> None:
     assert ada.hears_us == {ben.token}
 
 
-def test_its_own_packet_is_known_by_its_token() -> None:
+def test_a_survey_recognizes_its_own_packets_by_their_token() -> None:
     ada, ben = _Survey(), _Survey()
     carry(ben, "::ffff:192.0.2.2", ada)
     assert (ada.itself, list(ada.hosts)) == (False, ["192.0.2.2"])
@@ -35,7 +35,7 @@ def test_its_own_packet_is_known_by_its_token() -> None:
     assert ada.itself
 
 
-def test_a_flood_of_surveys_is_answered_to_a_bound() -> None:
+def test_answers_to_a_flood_of_surveys_are_limited() -> None:
     ada = _Survey()
     for number in range(2 * _MET):
         carry(_Survey(), f"192.0.2.{number}", ada)
@@ -45,6 +45,6 @@ def test_a_flood_of_surveys_is_answered_to_a_bound() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_packet_ends_a_survey(data: bytes) -> None:
+def test_a_survey_survives_any_packet(data: bytes) -> None:
     _Survey().hear(Datagram(b"survey" + data, "192.0.2.1", 0))
     _Survey().hear(Datagram(data + b"survey", "fe80::1%2", 2))

@@ -20,7 +20,7 @@ async def with_the_key_of(people: Company, player: Player) -> Player:
     return await people.sit(player.name, home=home.path)
 
 
-async def test_at_a_table_the_older_one_is_told_that_its_place_was_taken(people: Company) -> None:
+async def test_at_a_table_the_older_program_is_told_that_the_newer_took_its_place(people: Company) -> None:
     """The older one was once notified that the host is gone."""
     (_, ada), opened = await people.table(3, "HA")
     other = await with_the_key_of(people, ada)
@@ -30,7 +30,7 @@ async def test_at_a_table_the_older_one_is_told_that_its_place_was_taken(people:
     assert other.told(TableClosed) == []
 
 
-async def test_in_a_match_each_is_told_once_by_each_player(people: Company) -> None:
+async def test_in_a_match_each_program_is_told_once_by_each_player(people: Company) -> None:
     (host, ada), _ = await people.table(2, "HA")
     await in_mid_match(host)
     homes: list[Path] = [await ada.kill(), people.folder / "second"]

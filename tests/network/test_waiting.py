@@ -67,7 +67,7 @@ def is_out(person: Person) -> bool:
 
 
 @in_room
-async def test_who_waits_longer_keeps_a_player_in_as_long_as_the_others_are_too_few(room: Room) -> None:
+async def test_waiting_longer_delays_an_eviction_that_needs_this_players_vote(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3)
     await ada.die()  # otherwise her own program agrees that her time is up
     begun = room.now
@@ -80,7 +80,7 @@ async def test_who_waits_longer_keeps_a_player_in_as_long_as_the_others_are_too_
 
 
 @in_room
-async def test_one_can_wait_longer_when_time_is_up(room: Room) -> None:
+async def test_a_player_can_wait_longer_after_time_is_up(room: Room) -> None:
     _, ben = await in_turn(room, 2)
     await asyncio.sleep(HUMAN + 30)
     assert seconds(ben) == 0
@@ -91,14 +91,14 @@ async def test_one_can_wait_longer_when_time_is_up(room: Room) -> None:
 
 
 @in_room
-async def test_enough_others_go_on_without_who_waits_longer(room: Room) -> None:
+async def test_a_quorum_evicts_although_one_player_waits_longer(room: Room) -> None:
     _, ben, *others = await in_turn(room, 5)
     ben.node.wait_longer(1000)
     await until(lambda: all(is_out(person) for person in (ben, *others)), HUMAN + 60)
 
 
 @in_room
-async def test_nobody_waits_longer_for_nobody(room: Room) -> None:
+async def test_waiting_longer_is_refused_when_no_player_is_awaited(room: Room) -> None:
     host = await room.sit("Host")
     with pytest.raises(NodeError, match="waits for nobody"):
         host.node.wait_longer(10)
@@ -108,7 +108,7 @@ async def test_nobody_waits_longer_for_nobody(room: Room) -> None:
 
 
 @in_room
-async def test_who_returns_sees_no_more_time_than_the_others_leave(room: Room) -> None:
+async def test_a_restarted_player_sees_no_more_time_than_the_others(room: Room) -> None:
     ada, *others = await in_turn(room, 3)
     await asyncio.sleep(HUMAN / 2)
     await ada.die()
@@ -122,7 +122,7 @@ async def test_who_returns_sees_no_more_time_than_the_others_leave(room: Room) -
 
 
 @in_room
-async def test_who_was_cut_off_sees_no_more_time_than_the_others_leave(room: Room) -> None:
+async def test_a_player_who_was_cut_off_sees_no_more_time_than_the_others(room: Room) -> None:
     ada, *others = await in_turn(room, 3)
     await asyncio.sleep(HUMAN / 2)
     for other in others:
@@ -135,7 +135,7 @@ async def test_who_was_cut_off_sees_no_more_time_than_the_others_leave(room: Roo
 
 
 @in_room
-async def test_a_fresh_match_shows_all_the_time_that_there_is(room: Room) -> None:
+async def test_a_new_match_shows_the_full_time(room: Room) -> None:
     for person in await in_turn(room, 4):
         assert seconds(person) == pytest.approx(HUMAN, abs=1)
 
@@ -144,7 +144,7 @@ async def test_a_fresh_match_shows_all_the_time_that_there_is(room: Room) -> Non
 
 
 @in_room
-async def test_a_link_that_is_back_within_a_second_is_no_news(room: Room) -> None:
+async def test_a_link_that_returns_within_a_second_is_not_reported(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3)
     for _ in range(3):
         room.cut(ada.key, ben.key)
@@ -162,7 +162,7 @@ async def test_a_link_that_is_back_within_a_second_is_no_news(room: Room) -> Non
 
 
 @in_room
-async def test_who_leaves_on_purpose_is_news_at_once(room: Room) -> None:
+async def test_leaving_on_purpose_is_reported_at_once(room: Room) -> None:
     ada, ben = await in_turn(room, 2)
     begun = room.now
     await ben.node.close()
@@ -173,7 +173,7 @@ async def test_who_leaves_on_purpose_is_news_at_once(room: Room) -> None:
 
 
 @pytest.mark.parametrize("comes", ["before", "after"])
-def test_a_spectator_of_many_is_told_who_is_away_and_who_is_back(tmp_path: Path, comes: str) -> None:
+def test_a_spectator_of_five_players_is_told_who_is_away_and_who_is_back(tmp_path: Path, comes: str) -> None:
     async def scene(room: Room) -> None:
         people = await in_turn(room, 5)
         host, eve = next(person for person in people if person.name == "Host"), await room.sit("Eve")
@@ -196,7 +196,7 @@ def test_a_spectator_of_many_is_told_who_is_away_and_who_is_back(tmp_path: Path,
 
 
 @in_room
-async def test_one_liar_among_those_whom_a_spectator_follows_makes_nobody_away(room: Room) -> None:
+async def test_one_lying_source_cannot_report_players_away_to_a_spectator(room: Room) -> None:
     ada, *_ = await in_turn(room, 5)
     eve = await room.sit("Eve")
     await eve.node.watch(join_line(room, ada.key, ada.node.identity.fingerprint))
@@ -212,7 +212,7 @@ async def test_one_liar_among_those_whom_a_spectator_follows_makes_nobody_away(r
 
 
 @in_room
-async def test_a_spectator_of_a_match_that_waits_sees_no_clock(room: Room) -> None:
+async def test_a_spectator_of_a_suspended_match_sees_no_clock(room: Room) -> None:
     ada, ben = await in_turn(room, 2)
     eve = await room.sit("Eve")
     await eve.node.watch(join_line(room, ben.key, ben.node.identity.fingerprint))
@@ -249,7 +249,7 @@ async def claimed(room: Room, ruleset: Ruleset = RULES) -> tuple[Person, Person]
 
 
 @in_room
-async def test_who_stays_claims_a_match_and_is_free_for_another(room: Room) -> None:
+async def test_a_player_who_claims_a_match_is_free_for_another(room: Room) -> None:
     ben, ada = await claimed(room)
     (told,) = ben.told(Claimed)
     assert {player.name for player in told.away} == {ada.name}
@@ -269,7 +269,7 @@ async def test_who_stays_claims_a_match_and_is_free_for_another(room: Room) -> N
 
 
 @in_room
-async def test_a_claimed_match_signs_nothing_more_and_goes_on_if_both_return(room: Room) -> None:
+async def test_a_claimed_match_can_be_resumed_by_both_players(room: Room) -> None:
     ben, ada = await claimed(room)
     before = ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match)
     await ada.begin()
@@ -290,7 +290,7 @@ async def test_a_claimed_match_signs_nothing_more_and_goes_on_if_both_return(roo
 
 
 @in_room
-async def test_who_has_claimed_a_match_is_told_once_that_the_other_is_back(room: Room) -> None:
+async def test_a_player_who_claimed_a_match_is_told_once_that_the_other_is_back(room: Room) -> None:
     ben, ada = await claimed(room)
     ben.events.clear()
     for _ in range(2):
@@ -302,7 +302,7 @@ async def test_who_has_claimed_a_match_is_told_once_that_the_other_is_back(room:
 
 
 @in_room
-async def test_with_stakes_the_purse_stays_busy_and_a_claim_says_so(room: Room) -> None:
+async def test_claiming_a_match_for_stakes_leaves_the_purse_busy(room: Room) -> None:
     ben, _ = await claimed(room, RULES.with_options({"stakes": "yes"}))
     (notice,) = ben.told(Notice)
     assert "p2pdice purse" in notice.text
@@ -312,7 +312,7 @@ async def test_with_stakes_the_purse_stays_busy_and_a_claim_says_so(room: Room) 
 
 
 @in_room
-async def test_a_match_is_claimed_when_somebody_linked_lets_time_run_out(room: Room) -> None:
+async def test_a_match_can_be_claimed_from_a_linked_player_out_of_time(room: Room) -> None:
     ada, ben = await in_turn(room, 2)
     await asyncio.sleep(HUMAN - 1)
     assert not ben.node.can_claim
@@ -328,7 +328,7 @@ async def test_a_match_is_claimed_when_somebody_linked_lets_time_run_out(room: R
 
 
 @in_room
-async def test_of_three_nobody_claims_a_match(room: Room) -> None:
+async def test_a_match_of_three_cannot_be_claimed(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3)
     await ada.die()
     await cleo.die()

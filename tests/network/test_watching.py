@@ -78,7 +78,7 @@ async def heard_by(stranger: strangers.Stranger) -> list[Frame]:
         return frames
 
 
-async def test_spectators_of_a_player_do_not_go_along_to_a_private_table(people: Company) -> None:
+async def test_spectators_cannot_follow_a_player_to_a_private_table(people: Company) -> None:
     (_, player), _ = await people.table(2, "AB", IMPATIENT, TINY)
     await player.until(MatchFormed)
     match = views.playing(player).match.id
@@ -94,7 +94,7 @@ async def test_spectators_of_a_player_do_not_go_along_to_a_private_table(people:
         assert [match_id(genesis) for genesis in proposed] == [match]
 
 
-async def test_spectators_of_an_open_table_cannot_ask_for_a_former_private_match(people: Company) -> None:
+async def test_spectators_of_a_public_table_cannot_fetch_an_earlier_private_match(people: Company) -> None:
     """The id of a running match is advertised, whatever its table is."""
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Secret", TINY, 2, IMPATIENT, private=True))
@@ -135,7 +135,7 @@ async def refused(people: Company, target: str, name: str = "W") -> str:
 
 
 @pytest.mark.parametrize("players", [3, *thoroughly([2, 5])])
-async def test_a_spectator_from_the_start_sees_everything_and_no_hand_too_early(people: Company, players: int) -> None:
+async def test_a_spectator_sees_everything_and_no_hand_too_early(people: Company, players: int) -> None:
     (host,), opened = await people.table(players, "A")
     watching = await watcher(people, opened.join_line)
     watched = await watching.until(TableWatched)
@@ -158,7 +158,7 @@ async def test_a_spectator_from_the_start_sees_everything_and_no_hand_too_early(
     assert not watching.told(Misbehaved)
 
 
-async def test_a_spectator_of_the_lobby_that_asks_for_nothing_has_the_whole_match(people: Company) -> None:
+async def test_a_spectator_of_the_lobby_gets_the_whole_match_without_asking(people: Company) -> None:
     """Its program may have been stopped until all players had left."""
     (host,), opened = await people.table(2, "A", IMPATIENT, TINY)
     async with strangers.Stranger.comes((HOST, host.node.port), HOST) as stranger:
@@ -175,7 +175,7 @@ async def test_a_spectator_of_the_lobby_that_asks_for_nothing_has_the_whole_matc
     assert {frame.data for frame in carried} == {signed.data for signed in match.replica.shown(0)}  # type: ignore[union-attr]
 
 
-async def test_the_end_is_read_from_links_that_may_be_dead(people: Company) -> None:
+async def test_a_spectator_that_redials_still_reads_the_end_from_old_links(people: Company) -> None:
     """After a sleep all are dialled anew. Players who have left answer no more, but may have sent the end before."""
     players, _ = await people.table(2, "AB", IMPATIENT)
     await in_mid_match(players[0])
@@ -190,7 +190,7 @@ async def test_the_end_is_read_from_links_that_may_be_dead(people: Company) -> N
     await agree(*players, watching)
 
 
-async def test_a_player_who_answers_with_something_else_is_dialled_again(people: Company) -> None:
+async def test_a_spectator_redials_a_player_who_answers_for_another_table(people: Company) -> None:
     players, _ = await people.table(2, "AB", IMPATIENT)
     await in_mid_match(players[0])
     views.mislead_spectators(players[1], TableAim(views.playing(players[1]).match.history.genesis.table, ""), times=3)
@@ -206,7 +206,7 @@ def is_end(frame: Frame) -> bool:
     return is_result or isinstance(frame, Page | Have)
 
 
-async def test_a_table_opened_again_by_a_host_who_has_gone_since_is_not_watched(people: Company) -> None:
+async def test_a_spectator_does_not_follow_a_host_who_has_left_to_its_next_table(people: Company) -> None:
     """It was opened before this spectator had read the end of the match."""
     (host,), opened = await people.table(2, "A", ruleset=TINY)
     watching = await watcher(people, opened.join_line)
@@ -223,7 +223,7 @@ async def test_a_table_opened_again_by_a_host_who_has_gone_since_is_not_watched(
     assert watching.told(LobbyChanged)[-1].joined[0].name == "B"
 
 
-async def test_host_and_players_are_told_who_watches_by_the_names_they_know(people: Company) -> None:
+async def test_host_and_players_see_spectators_under_the_names_they_trust(people: Company) -> None:
     (host,), opened = await people.table(2, "A")
     known = await watcher(people, opened.join_line, "W")
     await host.until(Watching, lambda event: event.names == ("a spectator",))
@@ -243,7 +243,7 @@ async def test_host_and_players_are_told_who_watches_by_the_names_they_know(peop
     await agree(host, ben)
 
 
-async def test_a_spectator_who_sits_down_as_the_next_table_opens_is_told_to_watch_no_longer(people: Company) -> None:
+async def test_a_spectator_who_leaves_as_a_table_opens_is_no_longer_counted(people: Company) -> None:
     """The lobby once kept showing *1 watching*."""
     (host,), opened = await people.table(2, "A")
     watching = await watcher(people, opened.join_line)
@@ -253,7 +253,7 @@ async def test_a_spectator_who_sits_down_as_the_next_table_opens_is_told_to_watc
     await host.until(Watching, lambda event: event.names == ())
 
 
-async def test_a_spectator_whose_link_is_replaced_in_time_is_no_news(people: Company) -> None:
+async def test_replacing_a_spectators_link_is_not_reported(people: Company) -> None:
     (host,), opened = await people.table(2, "A")
     watching = await watcher(people, opened.join_line)
     await host.until(Watching)
@@ -263,7 +263,7 @@ async def test_a_spectator_whose_link_is_replaced_in_time_is_no_news(people: Com
     assert [event.names for event in host.told(Watching)] == [("a spectator",)]
 
 
-async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) -> None:
+async def test_a_late_spectator_is_shown_the_current_state(people: Company) -> None:
     players, _ = await people.table(3)
     await in_mid_match(players[0], events=25)
     watching = await watcher(people, address(players[1]))
@@ -280,7 +280,7 @@ async def test_a_late_spectator_is_told_where_the_match_stands(people: Company) 
     assert watching.node.match.history.results
 
 
-async def test_a_spectator_has_no_clock_for_a_turn_that_began_before_they_came(people: Company) -> None:
+async def test_a_spectator_sees_no_clock_for_a_turn_that_began_earlier(people: Company) -> None:
     """The clock once restarted on arrival: spectators saw two minutes for a player who had ten seconds left."""
     players, _ = await people.table(3)
     await in_mid_match(players[0])
@@ -347,7 +347,7 @@ async def test_a_table_and_its_match_are_watched_by_name_and_by_the_start_of_the
 
 
 @pytest.mark.parametrize("returning", ["host", "guest"])
-async def test_a_returning_player_knows_and_tells_the_table_name(people: Company, returning: str) -> None:
+async def test_a_returning_player_knows_and_advertises_the_table_name(people: Company, returning: str) -> None:
     players, _ = await people.table(2)
     lost = players[0 if returning == "host" else 1]
     await in_mid_match(lost)
@@ -392,7 +392,7 @@ async def test_every_player_shows_a_private_match_to_spectators_with_the_join_li
     assert late.told(MatchResult)[0].match_id == match
 
 
-async def test_a_lobby_keeps_links_free_for_players(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lobby_reserves_links_for_players(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SPECTATORS_OF_A_LOBBY", 2)
     (host,), opened = await people.table(2, "A")
     watching = [await watcher(people, opened.join_line, name) for name in ("V", "W")]
@@ -404,7 +404,7 @@ async def test_a_lobby_keeps_links_free_for_players(people: Company, monkeypatch
     await agree(host, guest, *watching)
 
 
-async def test_spectators_have_the_places_of_strangers_and_no_others(people: Company) -> None:
+async def test_spectators_use_only_the_links_for_strangers(people: Company) -> None:
     (host,), opened = await people.table(2, "A", bounds=Limits(links_outside_roster=2))
     (guest,) = await people.join(opened.join_line, "B")
     await in_mid_match(guest)
@@ -414,7 +414,7 @@ async def test_spectators_have_the_places_of_strangers_and_no_others(people: Com
     await agree(host, guest, *watching)
 
 
-async def test_players_do_not_watch_themselves_and_nothing_is_to_be_seen_where_nothing_is(people: Company) -> None:
+async def test_watching_an_own_match_or_a_missing_table_is_refused(people: Company) -> None:
     players, opened = await people.table(2)
     await in_mid_match(players[0])
     home = await players[1].kill()
@@ -442,7 +442,7 @@ async def watch_error(people: Company, target: str, home: Path) -> NodeError:
 # Sources that leave
 
 
-async def test_when_the_player_it_watches_with_is_killed_it_goes_on_with_another(
+async def test_a_spectator_whose_source_is_killed_continues_with_another(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "SPECTATOR_LINKS", 1)
@@ -459,7 +459,7 @@ async def test_when_the_player_it_watches_with_is_killed_it_goes_on_with_another
     await agree(back, *players[1:], watching)
 
 
-async def test_with_several_links_the_loss_of_one_costs_nothing_and_is_told_of_the_player(people: Company) -> None:
+async def test_a_spectator_with_several_links_can_lose_one(people: Company) -> None:
     players, opened = await people.table(3)
     await in_mid_match(players[1])
     watching = await watcher(people, opened.join_line)
@@ -474,7 +474,7 @@ async def test_with_several_links_the_loss_of_one_costs_nothing_and_is_told_of_t
     assert watching.told(Notice) == []
 
 
-async def test_a_spectator_sees_why_the_match_goes_on_without_somebody(people: Company) -> None:
+async def test_a_spectator_gets_the_votes_that_evict_a_player(people: Company) -> None:
     (host,), opened = await people.table(3, "A", IMPATIENT)
     watching = await watcher(people, opened.join_line)
     guests = await people.join(opened.join_line, *"BC")
@@ -488,14 +488,14 @@ async def test_a_spectator_sees_why_the_match_goes_on_without_somebody(people: C
     assert len(set(transcripts)) == 1  # two of three votes are a majority, and there are no more votes
 
 
-async def test_when_the_host_leaves_before_the_start_there_is_nothing_more_to_see(people: Company) -> None:
+async def test_a_spectator_is_told_when_the_host_leaves_before_the_start(people: Company) -> None:
     (host,), opened = await people.table(2, "A")
     watching = await watcher(people, opened.join_line)
     await host.leave()
     assert (await watching.until(TableClosed)).code == "closed"
 
 
-async def test_a_spectator_counts_what_each_player_sends_apart(people: Company) -> None:
+async def test_a_spectator_has_a_separate_rate_limit_for_each_player(people: Company) -> None:
     """The players that it follows may share one machine, and each relays the whole match."""
     players, opened = await people.table(3)
     await in_mid_match(players[1])
@@ -541,7 +541,7 @@ class Stranger:
         return found
 
 
-async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Company) -> None:
+async def test_all_frames_of_a_spectator_except_need_are_ignored(people: Company) -> None:
     players, _ = await people.table(3)
     await in_mid_match(players[0])
     match = players[1].node.match
@@ -589,7 +589,7 @@ async def test_nothing_that_a_spectator_sends_but_need_is_looked_at(people: Comp
     await stranger.mesh.close()
 
 
-async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
+async def test_a_spectator_who_asks_endlessly_is_answered_within_limits(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "SPECTATOR_PAGES", 5)
@@ -611,7 +611,7 @@ async def test_a_spectator_who_asks_without_end_is_answered_within_limits(
 # Hostile sources
 
 
-async def test_a_genesis_is_taken_only_from_its_players(people: Company) -> None:
+async def test_a_genesis_is_accepted_only_from_its_players(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     history = players[0].node.match.history  # type: ignore[union-attr]

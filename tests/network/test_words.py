@@ -52,7 +52,7 @@ async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, 
 # Delivery
 
 
-async def test_all_at_a_table_hear_guests_and_host_through_the_host(people: Company) -> None:
+async def test_the_host_relays_chat_to_all_at_its_table(people: Company) -> None:
     players, watching, _ = await lobby(people)
     host, one, other = players
     await all_hear(one, "hello there", host, other, watching)
@@ -62,7 +62,7 @@ async def test_all_at_a_table_hear_guests_and_host_through_the_host(people: Comp
     assert [heard(player) for player in (*players, watching)] == [story] * 4
 
 
-async def test_in_a_match_all_hear_each_other_and_so_do_spectators_and_after_the_end_too(people: Company) -> None:
+async def test_players_and_spectators_receive_chat_during_and_after_a_match(people: Company) -> None:
     players, opened = await people.table(3)
     await in_mid_match(players[0])
     watching = [await people.sit(name) for name in "VW"]
@@ -81,7 +81,7 @@ async def test_in_a_match_all_hear_each_other_and_so_do_spectators_and_after_the
         assert sorted(names) == ["A", "B", "B", "C"]  # each once, by however many paths it arrived
 
 
-async def test_words_are_in_no_transcript_and_in_no_file(people: Company) -> None:
+async def test_chat_is_in_no_transcript_and_no_file(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     await all_hear(players[1], "nobody-keeps-this", players[0])
@@ -94,7 +94,7 @@ async def test_words_are_in_no_transcript_and_in_no_file(people: Company) -> Non
             assert path.is_dir() or b"nobody-keeps-this" not in path.read_bytes(), path
 
 
-async def test_a_player_who_returns_in_mid_match_is_heard_again(people: Company) -> None:
+async def test_chat_of_a_restarted_player_is_accepted_again(people: Company) -> None:
     """The number of a chat message increases across a restart, although it is not stored."""
     players, _ = await people.table(2)
     await in_mid_match(players[0])
@@ -111,7 +111,7 @@ async def test_a_player_who_returns_in_mid_match_is_heard_again(people: Company)
 # Refused messages
 
 
-async def test_words_that_cannot_be_said_are_refused_with_a_sentence(people: Company) -> None:
+async def test_invalid_chat_is_refused_with_an_explanation(people: Company) -> None:
     (host, guest, _), watching, _ = await lobby(people)
     for player, text, reason, hint in (
         (host, "x" * 201, "what you say has 201 characters, and at most 200 can be said at once", "shorten it"),
@@ -131,7 +131,7 @@ async def test_words_that_cannot_be_said_are_refused_with_a_sentence(people: Com
     assert heard(host) == heard(guest) == heard(watching) == []
 
 
-async def test_a_player_who_says_too_much_is_told_so_and_their_earlier_words_are_heard(people: Company) -> None:
+async def test_a_player_who_chats_too_fast_is_told_so(people: Company) -> None:
     (host, guest, other), watching, _ = await lobby(people)
     for number in range(limits.WORD_BURST):
         guest.node.say(f"word {number}")
@@ -143,7 +143,7 @@ async def test_a_player_who_says_too_much_is_told_so_and_their_earlier_words_are
         assert heard(player) == [("B", f"word {number}") for number in range(limits.WORD_BURST)]
 
 
-async def test_a_host_with_nobody_at_the_table_speaks_to_nobody(people: Company) -> None:
+async def test_a_host_alone_at_the_table_cannot_chat(people: Company) -> None:
     host = await people.sit("A")
     await host.node.host(TableSettings("Friday", CLASSIC, 2))
     with pytest.raises(NodeError, match="nobody is there"):
@@ -160,7 +160,7 @@ async def settled(sender: Player, receiver: Player, text: str) -> None:
     await receiver.until(Said, lambda said: said.text == text)
 
 
-async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Company) -> None:
+async def test_chat_cannot_be_replayed_elsewhere_or_in_anothers_name(people: Company) -> None:
     """A hostile player has chat messages of all others, and a link to each."""
     players, _ = await people.table(3)
     await in_mid_match(players[0])
@@ -188,7 +188,7 @@ async def test_a_word_is_not_said_again_elsewhere_or_in_anothers_name(people: Co
     await agree(*players)
 
 
-async def test_a_host_cannot_invent_or_repeat_words_of_a_guest(people: Company) -> None:
+async def test_a_host_cannot_invent_or_repeat_a_guests_chat(people: Company) -> None:
     (host, guest, other), watching, _ = await lobby(people)
     table = host.node.table_id
     await all_hear(guest, "hello", host, other, watching)
@@ -206,7 +206,7 @@ async def test_a_host_cannot_invent_or_repeat_words_of_a_guest(people: Company) 
     assert heard(other) == [("B", "hello"), ("B", "once more"), ("A", "that is all")]
 
 
-async def test_a_guest_speaks_for_nobody_else(people: Company) -> None:
+async def test_a_guest_cannot_chat_in_anothers_name(people: Company) -> None:
     (host, guest, other), _, _ = await lobby(people)
     throw(guest, host, sign_word(host.node.table_id, other.node.identity, 3, "well signed, over the wrong link"))
     await settled(guest, host, "that is all")
@@ -214,7 +214,7 @@ async def test_a_guest_speaks_for_nobody_else(people: Company) -> None:
     assert guest.told(LobbyChanged)
 
 
-async def test_a_flood_of_words_is_heard_as_a_few_and_costs_no_link(people: Company) -> None:
+async def test_a_flood_of_chat_is_limited_and_cuts_no_link(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     honest, hostile = players
@@ -233,7 +233,7 @@ async def test_a_flood_of_words_is_heard_as_a_few_and_costs_no_link(people: Comp
     await agree(*players)
 
 
-async def test_a_malformed_word_cuts_the_link_and_the_match_goes_on(people: Company) -> None:
+async def test_malformed_chat_cuts_the_link_but_not_the_match(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     honest, hostile = players
@@ -249,7 +249,7 @@ async def test_a_malformed_word_cuts_the_link_and_the_match_goes_on(people: Comp
     await agree(*players)
 
 
-async def test_words_of_spectators_and_strangers_are_not_looked_at(people: Company) -> None:
+async def test_chat_of_spectators_and_strangers_is_ignored(people: Company) -> None:
     players, _, _ = await lobby(people)
     stranger = Stranger()
     host = await stranger.watch(players[0])
@@ -264,7 +264,7 @@ async def test_words_of_spectators_and_strangers_are_not_looked_at(people: Compa
     await stranger.mesh.close()
 
 
-async def test_words_at_the_moment_of_the_start_are_not_lost(people: Company) -> None:
+async def test_chat_sent_while_the_match_starts_is_not_lost(people: Company) -> None:
     """Each player moves from the table to the match separately; a late one receives messages from both."""
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3))
@@ -281,7 +281,7 @@ async def test_words_at_the_moment_of_the_start_are_not_lost(people: Company) ->
 
 
 @pytest.mark.parametrize("talk", [0, 1])
-def test_spectators_speak_where_the_customs_of_the_table_let_them(tmp_path: Path, talk: int) -> None:
+def test_spectators_can_chat_if_the_tables_customs_allow(tmp_path: Path, talk: int) -> None:
     async def scene(room: Room) -> None:
         host = await room.sit("Host")
         await host.node.host(TableSettings("Friday", CLASSIC, 3, customs=Customs(talk=talk)))
