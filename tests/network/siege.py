@@ -172,5 +172,5 @@ async def _measure(at: Processes, siege: Siege, wire: Lan | None, go: Path) -> C
     await agree(*players)
     moments = [begun, *host.moments_of("moved")]
     waits = [after - before for before, after in pairwise(moments)]
-    assert min(waits) >= 0, "a move was made before the siege had begun"
+    assert min(waits) >= 0, "a move was made before the siege began"
     return Cost(len(waits), seconds, max(waits), watch.memory, watch.descriptors, watch.cpu, thrown, refused)

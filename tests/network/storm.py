@@ -117,7 +117,7 @@ async def _endure(at: Processes, nodes: list[Node], storm: Storm, place: tuple[s
     for node in nodes:
         for event in ("over", "lost", "suspended", "misbehaved"):
             assert not node.player.told(event), f"{event}: {node.player.lines[-3:]}"
-        assert {each["reason"] for each in node.player.told("out")} <= {"lost"}, "somebody was put out"
+        assert {each["reason"] for each in node.player.told("out")} <= {"lost"}, "a player was voted out"
     packets = size = 0
     if forger is not None:
         await forger.dismiss()

@@ -1,4 +1,4 @@
-"""An evening: the same people play one match after another, over nodes that stay open between them."""
+"""The same players play several matches in a row. Their nodes stay open between the matches."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
     monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
     monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
-    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # matches here last less than two seconds
+    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # shorter, because matches here last less than two seconds
 
 
 def friday(seats: int, rules: str = "classic", dice: str = "2", *, private: bool = False) -> TableSettings:
@@ -60,7 +60,7 @@ def friday(seats: int, rules: str = "classic", dice: str = "2", *, private: bool
 
 
 class Evening:
-    """Players over several matches, and how many events each had emitted when the current match began."""
+    """Players over several matches. ``began``: how many events each had emitted when the current match began."""
 
     def __init__(self, people: Company) -> None:
         self.people = people
@@ -89,7 +89,7 @@ class Evening:
     ) -> tuple[TableOpened, list[Player]]:
         """Open a table and fill it, so that the first match begins.
 
-        :param guests: the guests' names, if they matter.
+        :param guests: the guests' names, if the test needs particular names.
         :param is_watched: whether a spectator arrives before the guests.
         :param options: options of the host's node.
         :returns: the table, and the host, the guests and the spectator.
@@ -106,7 +106,7 @@ class Evening:
         return await player.until(kind, after=self.began.get(player, 0))
 
     async def end(self, *players: Player) -> None:
-        """Wait for the end of the match; check that all have one fair transcript, and that id and keys are new."""
+        """Wait for the match's end; check that all have the same fair transcript, and that its id and keys are new."""
         ends = [await self.told(player, MatchResult) for player in players]
         overs = [end for end in ends if isinstance(end, MatchResult)]
         assert len({end.match_id for end in overs}) == 1
@@ -154,7 +154,7 @@ async def test_three_matches_in_a_row_with_changed_seats_players_and_rules(eveni
 
     again = await evening.open(host, friday(3))
     assert (again.join_line, host.node.port, host.node.table_id) == (opened.join_line, port, table)
-    assert host.node._mesh._wanted == {}  # nobody is dialled for the finished match
+    assert host.node._mesh._wanted == {}  # the node dials no players of the finished match
     await evening.rejoin(c, b)
     await evening.end(host, b, c)
 
@@ -214,7 +214,9 @@ async def test_a_table_its_match_and_its_next_table_are_advertised_in_turn(eveni
 async def test_a_table_that_opens_again_is_found_by_name(evening: Evening) -> None:
     await multicast()
     host = await evening.people.sit("A", discovery=True)
-    settings = replace(friday(2), name=f"Friday {secrets.token_hex(4)}")  # others may be playing on this machine
+    settings = replace(
+        friday(2), name=f"Friday {secrets.token_hex(4)}"
+    )  # unique, because other tests may run on this machine
     opened = await evening.open(host, settings)
     guest = await evening.sit("B", opened.join_line)
     await evening.end(host, guest)
@@ -230,7 +232,9 @@ async def test_a_table_that_opens_again_is_found_by_name(evening: Evening) -> No
 async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.node.locator.GONE", 0.1)  # a present host is awaited longer than that
+    monkeypatch.setattr(
+        "protocol.node.locator.GONE", 0.1
+    )  # shorter than the wait below: a host who is present is not given up
     _, (host, *guests) = await evening.begin(friday(3))
     await evening.end(host, *guests)
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in guests]
@@ -249,7 +253,7 @@ async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
 
 
 async def test_players_who_return_at_once_do_not_count_as_strangers(evening: Evening) -> None:
-    """Each dials while the link of the previous match still stands; such links do not count as strangers'."""
+    """Each guest dials while its link from the previous match is still up. Such links do not count as strangers'."""
     _, (host, *guests) = await evening.begin(friday(6, dice="1"), bounds=Limits(links_outside_roster=2))
     await evening.end(host, *guests)
     for _ in range(2):
@@ -351,7 +355,7 @@ async def test_a_guest_who_gives_up_while_being_admitted_keeps_no_seat(evening: 
     await evening.end(host, guest)
     await evening.open(host, friday(3))
     waiting = asyncio.create_task(guest.node.rejoin())
-    await asyncio.sleep(0)  # now it has begun
+    await asyncio.sleep(0)  # lets the join begin
     joining = views.joining(guest)
     take = joining.take
 
@@ -406,7 +410,7 @@ async def test_a_player_restarted_in_a_match_resumes_without_the_hosts_address(e
 
 
 async def test_a_returning_player_gets_the_first_matchs_end_during_the_second(evening: Evening) -> None:
-    """The others have moved on, but still show the end of that match to a player who returns for it."""
+    """The host plays the second match already, but still sends the end of the first to a player who resumes it."""
     opened, (host, late) = await evening.begin(friday(2, dice="5"))
     await in_mid_match(host)
     playing = late.node.match
@@ -419,7 +423,7 @@ async def test_a_returning_player_gets_the_first_matchs_end_during_the_second(ev
     await host.until_true(lambda: match.is_ended)
     home = await late.kill()
     first = await host.until(MatchResult)
-    await host.until_true(lambda: not host.node._mesh.linked())  # otherwise the seat is kept
+    await host.until_true(lambda: not host.node._mesh.linked())  # otherwise the host would reserve the seat
     evening.began[host] = len(host.events)
     await evening.open(host, friday(2, dice="5"))
     newcomer = await evening.sit("C", opened.join_line)
@@ -466,7 +470,7 @@ async def test_late_messages_of_a_finished_match_are_ignored(evening: Evening) -
     await evening.open(host, friday(3))
     await evening.rejoin(guest)
     unsigned = Carried(receipt._replace(body=b"x" * 32).encoded(), bytes(64))
-    guest.node._runtime.post(host.node.identity.public, unsigned)  # during the match this would print a line
+    guest.node._runtime.post(host.node.identity.public, unsigned)  # during the match this would cause a notice
     await evening.sit("C", opened.join_line)
     await evening.end(host, guest)
     assert host.told(Notice) == []
@@ -495,7 +499,7 @@ async def test_a_spectator_is_taken_to_the_next_match_automatically(evening: Eve
 
 
 async def test_a_spectator_is_told_the_end_before_the_next_table(evening: Evening) -> None:
-    """The host is often the first to know that a match is over."""
+    """The host often learns first that a match is over, and may open the next table before the spectator knows."""
     host = await evening.people.sit("A")
     opened = await evening.open(host, friday(2))
     watching = await evening.people.sit("W")
@@ -575,7 +579,7 @@ UNTIMELY = {
     Doing.PLAYING: {"host": "not over yet", "rejoin": "not over yet", "start": "only the host", "code": "only an open"},
     Doing.WATCHING: {"say": "spectators cannot speak", "start": "only the host", "code": "only an open table"},
 }
-"""The actions that a node refuses in each state, with its messages."""
+"""For each state, the actions that a node refuses, and its messages."""
 
 
 async def test_an_action_at_the_wrong_time_is_refused_and_changes_nothing(evening: Evening) -> None:
@@ -696,7 +700,7 @@ async def test_after_a_restart_an_unadvertised_table_opens_again_unadvertised(ev
 
 
 async def test_the_customs_of_a_table_survive_a_restart(evening: Evening) -> None:
-    """Nobody signs them, so each home keeps them. Where nobody was asked about newcomers, the owner is from now on."""
+    """Customs are not signed, so each home stores them. ``asks`` is not stored: "never" becomes "strangers"."""
     settings = replace(friday(2, dice="5"), customs=Customs(odds=0, talk=1), asks="never")
     _, (host, guest) = await evening.begin(settings)
     await in_mid_match(guest)
@@ -710,7 +714,7 @@ async def test_the_customs_of_a_table_survive_a_restart(evening: Evening) -> Non
 
 
 async def test_a_stored_match_tells_whether_the_player_hosted_it(evening: Evening) -> None:
-    """Otherwise both would wait for each other's table."""
+    """Otherwise both players would wait for each other to open the next table."""
     _, (host, guest) = await evening.begin(friday(2))
     await evening.told(host, MatchStarted)
     for player in (host, guest):
@@ -725,7 +729,7 @@ async def test_the_hosts_own_bots_keep_their_seats_however_late_they_return(
     _, (host, bot, eve) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, bot, eve)
     host.node.party = Party(host.node.identity.public, frozenset({bot.node.identity.public}))
-    await bot.leave()  # as bots do after a match; the bot returns as another process
+    await bot.leave()  # bots leave after a match; this one returns as another process
     await host.until_true(lambda: not host.node._mesh.is_linked(bot.node.identity.public))
     opened = await evening.open(host, friday(2))
     coming = asyncio.create_task(evening.rejoin(eve))

@@ -1,4 +1,4 @@
-"""A store that lost data, because a backup was restored or the last commits are missing, is completed by others."""
+"""A store that lost messages, by restoring a backup or losing its last commits, gets them from other players."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def copy_store(home: Path, copy: Path) -> None:
 
 
 async def back_up(player: Process, home: Path, copy: Path) -> None:
-    """Copy a running player's store at one instant, as a snapshot of the disk does."""
+    """Copy a running player's store at one instant, as a disk snapshot would."""
     player.fall_asleep()
     copy_store(home, copy)
     player.wake_up()
 
 
 def lose_the_last_messages(store: Path, count: int) -> int:
-    """Delete the newest messages from a store that no process has open; return how many are left."""
+    """Delete the newest ``count`` messages from a store; return how many are left. No process may have it open."""
     with contextlib.closing(sqlite3.connect(store)) as database, database:
         newest = "SELECT place FROM messages ORDER BY place DESC LIMIT ?"
         database.execute(f"DELETE FROM messages WHERE place IN ({newest})", (count,))
@@ -48,14 +48,14 @@ def lose_the_last_messages(store: Path, count: int) -> int:
 
 
 async def play_on(at: Processes, players: dict[str, Process], names: str, match: str) -> None:
-    """Restart the killed players, finish the match, and check that nobody has contradicted themselves."""
+    """Restart the killed players, finish the match, and check that no player has signed contradicting messages."""
     for name in names:
         players[name] = await resume(at, name, match, *journalled(at.folder))
     await agree(*players.values())
     assert contradictions(everything_signed(at.folder)) == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody copy a database that is in use")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot copy a database that is in use")
 @pytest.mark.parametrize("names", [*thoroughly(["A", "C"]), "AB"])
 async def test_a_player_restored_from_a_backup_contradicts_nothing(tmp_path: Path, names: str) -> None:
     async with processes(tmp_path) as at:

@@ -25,7 +25,9 @@ HURRIED = Patience(30, 5)
 
 @pytest.mark.parametrize("behind", range(FUTURE_PER_AUTHOR - 2, FUTURE_PER_AUTHOR + 4))
 def test_a_message_dropped_for_lack_of_room_is_requested_again(behind: int) -> None:
-    """An onlooker receives all of one player's last messages, receipt included, before the other player's."""
+    """A spectator receives all of one player's last messages, including its receipt, before the other player's.
+
+    The number of early messages is around the limit of how many are kept."""
     world = World(PRESETS["classic"], 2, seed=6)
     world.run()
     source = world.machines[0].match
@@ -61,7 +63,7 @@ def test_a_message_dropped_for_lack_of_room_is_requested_again(behind: int) -> N
 
 
 def test_a_spectator_shown_a_contradicting_message_follows_the_players() -> None:
-    """The onlooker may not close the step or vote on it; messages that arrive from then on are for later steps."""
+    """A spectator can neither close the contradicted step nor vote on it. A page from a player takes it further."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     source = world.machines[0].match
@@ -85,11 +87,11 @@ def test_a_spectator_shown_a_contradicting_message_follows_the_players() -> None
     assert onlooker.history.position.root_tip == source.history.position.root_tip
 
 
-# Messages that others hold
+# Messages that only other players hold
 
 
 def deaf_now_and_then(world: World, share: float) -> None:
-    """Lose a share of all messages while all links stand."""
+    """Drop this share of all messages. All links stay up."""
     send = world.send
 
     def lossy(me: int, other: int, frame: Frame) -> None:
@@ -101,7 +103,7 @@ def deaf_now_and_then(world: World, share: float) -> None:
 
 @pytest.mark.parametrize(("players", "seed"), [(2, 0), (3, 1), (5, 2)])
 def test_every_message_that_one_linked_player_holds_reaches_all_others(players: int, seed: int) -> None:
-    """Every third message is lost, even messages to their only witness; HAVE, NEED and PAGE recover them all."""
+    """Every third message is lost, even if only one player receives it. HAVE, NEED and PAGE recover all of them."""
     world = World(CLASSIC.with_options({"dice": "2"}), players, seed, patience=Patience(120, 60))
     deaf_now_and_then(world, 1 / 3)
     world.run()
@@ -133,11 +135,11 @@ def test_nothing_is_requested_from_a_peer_with_the_same_messages() -> None:
     assert asked == []
 
 
-# Beside liars
+# Liars
 
 
 def in_a_round(world: World, steps: int) -> None:
-    """Play until there are this many steps after the root and everybody has seen them."""
+    """Play until all players have seen at least ``steps`` steps after the root."""
     while True:
         assert world.step()
         positions = [machine.match.history.position for machine in world.machines]
@@ -148,7 +150,7 @@ def in_a_round(world: World, steps: int) -> None:
 
 
 def votes_of(world: World, liar: int, rounds: range) -> list[Signed]:
-    """Return votes in many rounds that nothing has arrived for the steps after the root."""
+    """Return a liar's votes, in these voting rounds, that nothing has arrived for the steps after the root."""
     history = world.machines[liar].match.history
     root = history.root
     votes = []
@@ -193,7 +195,7 @@ def test_a_restarted_player_signs_in_time_despite_two_liars_of_six() -> None:
 
 
 def test_a_restarted_player_waits_for_all_linked_peers_before_it_signs() -> None:
-    """The messages that its store has lost may have reached only one other player."""
+    """Messages missing from its store may have reached only one other player."""
     world = World(CLASSIC, 4, seed=4, patience=Patience(5, 5))
     in_a_round(world, 2)
     left, restarted = 3, 0
@@ -217,11 +219,11 @@ def test_a_restarted_player_waits_for_all_linked_peers_before_it_signs() -> None
     assert world.now < began + 5
     while not match.waiting.may_sign:
         assert world.step()
-    assert world.now >= began + 5, "only when patience is over the others are enough"
+    assert world.now >= began + 5, "while one peer is silent, it may sign only when patience is over"
 
 
 def test_an_answer_starts_at_the_last_step_the_asker_has() -> None:
-    """A node that left this history before its last complete LOCK receives all of it, and the proof of the culprit."""
+    """With an unknown tip, it starts at the root; or at step 0, if the asker's step is not after the root."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     match = world.machines[0].match
@@ -245,7 +247,7 @@ def test_an_answer_starts_at_the_last_step_the_asker_has() -> None:
 
 
 def test_all_pages_of_an_answer_come_from_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message inserted before the cursor would shift the rest, so that one message would be skipped."""
+    """The list grows while pages are sent. With the grown list, the cursor would skip a message."""
     monkeypatch.setattr(limits, "PAGE", 2 * limits.KIB)
     world = World(CLASSIC, 3, seed=1)
     in_a_round(world, 4)
@@ -299,7 +301,7 @@ def test_pages_show_missing_messages_before_a_liars_votes() -> None:
 
 @pytest.mark.parametrize(("is_ahead", "is_voting"), [(True, False), (False, False), (False, True)])
 def test_forged_histories_and_floods_of_votes_cost_a_bounded_number_of_checks(is_ahead: bool, is_voting: bool) -> None:
-    """The liar claims to hold more, and each of its pages claims that more follows."""
+    """The liar claims to have more messages, and each of its pages claims that another page follows."""
     world = World(CLASSIC, 4, seed=2)
     in_a_round(world, 4)
     match, key = world.machines[0].match, MatchKey(world.seeds[3])

@@ -1,4 +1,4 @@
-"""People whose clocks show different years can play together. The clocks are set by libfaketime, if it is installed."""
+"""Players whose clocks show different years can play together. libfaketime, if it is installed, sets the clocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def at_year(year: int | None) -> tuple[str, ...]:
         "env",
         f"LD_PRELOAD={found[0]}",
         f"FAKETIME=@{year}-01-03 12:00:00",
-        # Loops and timeouts use the monotonic clock, which people cannot set.
+        # The monotonic clock, which event loops and timeouts use, stays real.
         "FAKETIME_DONT_FAKE_MONOTONIC=1",
     )
 

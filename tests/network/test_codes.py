@@ -1,6 +1,6 @@
 """Short codes between real nodes lead guests to the right table, and withstand attacks.
 
-Every attack is also run against an exchange or a host with one deliberate weakness, where it must succeed.
+Each attack is also run against a deliberately weakened exchange or host. There it must succeed.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ MULTICAST = pytest.mark.multicast
 CODE = ShortCode(417, "tiger", "olive")
 OTHERS = [CODE._replace(second=word) for word in ("able", "violin", "silver", "dice", "rabbit")]
 CANDIDATES = [CODE._replace(second=word) for word in word_list()[1220:1226:2]] + [CODE]
-"""The attackers' dictionary, which contains the code. Real attackers have time to try all four million codes."""
+"""The codes that the attackers try; the right one is among them. Real attackers have time for all four million."""
 
 
 async def seat(
     people: Company, name: str = "Ada", seats: int = 3, bounds: Limits | None = None, **settings: Any
 ) -> tuple[Player, TableOpened]:
-    """Open a table with a known code on a node without multicast."""
+    """Open a table with the code ``CODE`` on a node without multicast."""
     host = await people.sit(name, bounds=bounds)
     opened = await host.node.host(TableSettings("Friday", CLASSIC, seats, **settings))
     desk(host).renew(CODE)
@@ -94,12 +94,12 @@ def sightings(*addresses: Address) -> tuple[Sighting, ...]:
 
 
 async def heard(*addresses: Address) -> Hearing:
-    """Return a hearing in which these addresses answer for the number, all at once."""
+    """Yield one sighting list: all these addresses answer for the number at once."""
     yield sightings(*addresses)
 
 
 async def guest_who_hears_of(people: Company, name: str, *addresses: Address) -> Player:
-    """Open a node for which these addresses answer, in this order, for every number."""
+    """Open a node that finds these addresses, in this order, for any number."""
     guest = await people.sit(name)
     guest.node._locator.numbered = lambda *_: heard(*addresses)  # type: ignore[method-assign]
     return guest
@@ -164,7 +164,10 @@ async def test_a_code_still_leads_to_its_host_during_the_match(people: Company, 
             pass
     (told,) = playing
     assert told.advertisement.name == ("Friday" if not private else f"match {told.advertisement.id[:8]}")
-    for typed in (code, code._replace(second="dice")):  # the words are not tried, so nothing about them leaks
+    for typed in (
+        code,
+        code._replace(second="dice"),
+    ):  # the host answers before it checks the words, so the answer reveals nothing about them
         error = await refused(late, typed)
         assert (error.code, error.reason) == ("refused", "the match at this table has begun")
         assert error.choices == LOOK_ON
@@ -243,7 +246,7 @@ async def test_no_log_contains_the_code(people: Company, caplog: pytest.LogCaptu
 
 
 class HashOnly(CodeExchange):
-    """A weak exchange, whose proof is a hash of the code."""
+    """A weak exchange: its proof is a hash of the code."""
 
     def take(self, element: bytes) -> None:
         super().take(element)
@@ -251,7 +254,7 @@ class HashOnly(CodeExchange):
 
 
 class Poor(CodeExchange):
-    """A weak exchange, whose randomness is known."""
+    """A weak exchange: its random scalar is known."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options, randomness=bytes)
@@ -261,7 +264,7 @@ class Poor(CodeExchange):
 def test_an_eavesdropper_who_sees_every_byte_cannot_check_a_guess(
     kind: type[CodeExchange], found: ShortCode | None
 ) -> None:
-    """Not even an eavesdropper who sees inside TLS, which real ones cannot."""
+    """Not even one who can decrypt TLS, as real eavesdroppers cannot."""
     guest, host, table = b"g" * 32, b"h" * 32, b"\0" * 16
     first = kind(CODE, guest, host, table, is_host=False)
     second = CodeExchange(CODE, guest, host, table, is_host=True)
@@ -285,7 +288,7 @@ def test_an_exchange_contains_no_word_of_its_code(is_host: bool) -> None:
 
 
 def without_keys(code: ShortCode, guest: bytes, host: bytes, table: bytes, *, is_host: bool) -> CodeExchange:
-    """Begin a weak exchange, which does not bind the identities of its two sides."""
+    """Begin a weak exchange, which does not bind the identities of guest and host."""
     return CodeExchange(code, b"", b"", table, is_host=is_host)
 
 
@@ -310,13 +313,13 @@ async def test_a_man_in_the_middle_who_relays_everything_gets_neither_token_nor_
         await refused(guest)
     tokens = [frame.token for frame in eve.passed if isinstance(frame, CodeProof) and frame.token]
     assert len(tokens) == is_weak
-    assert wrong_tries(host) == (not is_weak)  # the attempt costs one try
+    assert wrong_tries(host) == (not is_weak)  # the attempt uses up one try
     eve.close()
 
 
 @MULTICAST
 async def test_a_man_in_the_middle_with_forged_multicast_loses_the_guest_to_the_host(people: Company) -> None:
-    """Eve answers for the number of Ada's table with her own address, in real multicast, and relays everything."""
+    """Eve advertises her own address for the number of Ada's table, by real multicast, and relays every frame."""
     await multicast()
     host = await people.sit("Ada", discovery=True)
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=True))
@@ -340,7 +343,7 @@ async def test_a_man_in_the_middle_with_forged_multicast_loses_the_guest_to_the_
 async def test_a_false_host_can_check_only_one_guess_per_typed_code(
     people: Company, monkeypatch: pytest.MonkeyPatch, is_weak: bool
 ) -> None:
-    """Not even later, with everything that it received. The weak exchange uses the code only in its key."""
+    """What it received does not let it check more guesses later. The weak exchange uses the code only in its key."""
     if is_weak:
         for side in (SPAKE2_A, SPAKE2_B):
             for part in ("my_blinding", "my_unblinding"):
@@ -383,7 +386,7 @@ class Taker(FalseHost):
 
 
 async def test_a_false_host_that_hangs_up_after_the_proof_has_used_its_guess(people: Company) -> None:
-    """The proof alone shows whether its guess was right, so it counts as one of the few hosts that a guest tries."""
+    """The proof alone tells the host whether its guess was right. So the host counts towards the guest's limit."""
     crowd = [Taker(guess) for guess in OTHERS]
     guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
     error = await refused(guest)
@@ -399,9 +402,9 @@ def inquiry(handshake: float) -> Inquiry:
 
 
 def silent_at(stage: type[Frame] | None) -> type[FalseHost]:
-    """Return a false host that falls silent when it receives a frame of this kind.
+    """Return a class of false hosts that do not answer frames of this kind.
 
-    :param stage: the kind of frame; None for a host that answers as far as a false host can.
+    :param stage: the kind of frame; None for hosts that answer all frames.
     """
 
     class Silent(FalseHost):
@@ -416,7 +419,7 @@ def silent_at(stage: type[Frame] | None) -> type[FalseHost]:
 async def test_a_forger_who_is_heard_first_does_not_cost_the_guest_a_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch, stage: type[Frame] | None
 ) -> None:
-    """Whatever the forger answers, others are tried meanwhile. Silent links would be given up only after a minute."""
+    """While a forger answers or is silent, other hosts are tried. A silent link is closed only after a minute."""
     monkeypatch.setattr("protocol.node.locator.NEXT_HOST", 0.01)
     monkeypatch.setattr("protocol.node.locator.SETTLING", PATIENCE)
     host, _ = await seat(people)
@@ -440,7 +443,7 @@ async def test_a_forger_who_is_heard_first_does_not_cost_the_guest_a_seat(
 async def test_a_guest_with_wrong_words_gives_up_if_no_other_host_appears(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It keeps listening only for a moment, because most people who get no seat have mistyped the words."""
+    """It listens for other hosts only briefly: most guests who are refused have mistyped the words."""
     monkeypatch.setattr("protocol.node.locator.SETTLING", 0.01)
     host, _ = await seat(people)
 
@@ -454,7 +457,7 @@ async def test_a_guest_with_wrong_words_gives_up_if_no_other_host_appears(
 
 
 async def test_all_silent_hosts_share_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All hosts share one time limit. Otherwise a forger with many keys could delay the guest indefinitely."""
+    """Otherwise a forger with many keys could delay the guest indefinitely."""
     monkeypatch.setattr(limits, "CODE_SEARCH", 0.1)
     crowd = [silent_at(Hello)(guess) for guess in OTHERS[:3]]
     at = await asyncio.gather(*(each.open() for each in crowd))
@@ -481,7 +484,7 @@ async def test_only_the_first_addresses_heard_for_a_number_are_tried(people: Com
 
 
 async def guess(host: Player, guesses: list[ShortCode]) -> bool:
-    """Try guesses one after the other, each with a new key; return whether one of them was right and admitted."""
+    """Try guesses one after the other, each with a new key; return whether the host admitted one."""
     for each in guesses:
         guesser = Guesser(each)
         answer = await guesser.begin(where(host), host.node.identity.public)
@@ -495,7 +498,7 @@ async def guess(host: Player, guesses: list[ShortCode]) -> bool:
 
 
 async def guess_at_once(host: Player, guesses: list[ShortCode]) -> bool:
-    """Begin all exchanges before the first wrong proof is shown."""
+    """Try guesses like :func:`guess`, but begin all exchanges before sending the first proof."""
     guessers = [Guesser(each) for each in guesses]
     for guesser in guessers:
         assert isinstance(await guesser.begin(where(host), host.node.identity.public), CodeElement)
@@ -512,7 +515,7 @@ async def test_a_guesser_gets_three_tries_in_total(
     attack: Callable[[Player, list[ShortCode]], Any],
     tries: int,
 ) -> None:
-    """The right guess is the fourth."""
+    """The fourth guess is right. It succeeds only with a larger limit."""
     monkeypatch.setattr(limits, "CODE_TRIES", tries)
     host, _ = await seat(people, private=True)
     assert await attack(host, [*OTHERS[:3], CODE]) is (tries > 3)
@@ -531,7 +534,7 @@ async def test_a_link_welcomed_before_the_code_closed_allows_no_guess(people: Co
 
 
 async def test_a_guesser_who_breaks_off_learns_nothing_and_uses_up_no_try(people: Company) -> None:
-    """Nothing that the host sends before a proof lets a guesser check a code."""
+    """Before the guesser has sent a proof, the host sends nothing that could confirm a guess."""
     host, _ = await seat(people)
     for wrong in OTHERS[:2]:
         guesser = Guesser(wrong)
@@ -549,7 +552,7 @@ async def test_one_link_allows_one_guess(people: Company) -> None:
     host, _ = await seat(people)
     guesser = Guesser(OTHERS[0])
     await guesser.begin(where(host), host.node.identity.public)
-    guesser.talk.say(CodeElement(guesser.exchange.element))  # no second exchange begins on the same link
+    guesser.talk.say(CodeElement(guesser.exchange.element))  # must not begin a second exchange
     guesser.show()
     guesser.show()
     assert isinstance(await guesser.talk.hear(), Refuse)
@@ -568,7 +571,7 @@ async def test_an_invalid_group_element_is_refused(people: Company, element: byt
 
 
 async def test_a_link_for_a_code_exchange_cannot_be_used_to_ask_for_a_seat(people: Company) -> None:
-    """Without the code or the token of a private table, a request for a seat over this link is refused."""
+    """A private table needs the code or the token. An uninvited stranger on this link has neither."""
     host, _ = await seat(people, private=True)
     stranger = await people.sit("Eve")
     await stranger.node._active.listen(0)
@@ -576,24 +579,26 @@ async def test_a_link_for_a_code_exchange_cannot_be_used_to_ask_for_a_seat(peopl
     welcome = await talk.hear_a(Welcome)
     record = views.proposals(stranger).sign_on(welcome.aim[0])  # type: ignore[arg-type]
     talk.say(JoinTable(record.wire))
-    talk.say(CodeElement(b"\5" * 32))  # answered in order, so the seat would have been given first
+    talk.say(
+        CodeElement(b"\5" * 32)
+    )  # frames are answered in order, so a seat would have been granted before this refusal
     await talk.hear_a(Refuse)
     talk.close()
     assert all(not event.joined for event in host.told(LobbyChanged))
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-@pytest.mark.parametrize("name", ["Eve", "Mallory"])  # the host's owner is asked about the second
+@pytest.mark.parametrize("name", ["Eve", "Mallory"])  # the host's owner would be asked about the new name
 async def test_a_link_for_a_match_cannot_be_used_to_join_the_next_table(
     people: Company, is_new: bool, name: str
 ) -> None:
-    """Anybody learns the id of a private table from the number of its code."""
+    """Knowing the table's id is not enough: anybody can learn a private table's id with its code's number."""
     (host, eve), _ = await people.table(2, ["Ada", "Eve"], IMPATIENT, CLASSIC.with_options({"dice": "1"}))
     await asyncio.gather(host.until(MatchResult), eve.until(MatchResult))
     match = views.playing(host).match.id
     await host.node.host(TableSettings("Secret", CLASSIC, 2, private=True, asks="always"))
     table, key = views.hosting(host).table.id, host.node.identity.public
-    for each in (host, eve):  # a link that has ended is not made again
+    for each in (host, eve):  # so that a closed link is not dialled again
         each.node._mesh.stop_dialling_all()
     if is_new:
         eve.node._mesh.disconnect(key)
@@ -616,14 +621,14 @@ async def test_a_link_for_a_code_exchange_cannot_be_used_to_chat(people: Company
     assert isinstance(welcome.aim, TableAim)
     word = sign_word(welcome.aim.table, stranger, 1, "I am not invited")
     talk.say(Say(word.data, word.signature))
-    talk.say(CodeElement(b"\5" * 32))  # answered in order
+    talk.say(CodeElement(b"\5" * 32))  # frames are answered in order
     await talk.hear_a(Refuse)
     talk.close()
     assert host.told(Said) == []
 
 
 async def test_a_code_exchange_that_waits_too_long_is_refused(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CODE_RATE", 0.001)  # however slow this machine is
+    monkeypatch.setattr(limits, "CODE_RATE", 0.001)  # no later exchange gets its turn, however slow this machine is
     host, _ = await seat(people, bounds=Limits(handshake=1))
     guessers = [Guesser(OTHERS[0]) for _ in range(limits.CODE_BURST + 1)]
     answers = [await each.begin(where(host), host.node.identity.public) for each in guessers]

@@ -1,4 +1,4 @@
-"""If players are gone for good or cheat, the others finish the match, and the files show what happened."""
+"""If a player disappears or cheats, the others finish the match, and their files show what happened."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def names(over: MatchResult) -> list[str]:
 
 
 async def one_transcript(*players: Player) -> Path:
-    """Wait for the end, check that all have the same history, and return one player's transcript."""
+    """Wait for the end of the match, check that all have the same history, and return one transcript."""
     ends = [await player.until(MatchResult) for player in players]
     assert len({history(end.transcript.read_bytes()) for end in ends}) == 1
     assert len({end.places for end in ends}) == 1
@@ -67,7 +67,9 @@ async def test_the_others_finish_a_match_without_a_player_who_is_gone_for_good(p
 
 
 async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Company) -> None:
-    players, _ = await people.table(3, patience=Patience(10, 5))  # the holder must not be put out as well
+    players, _ = await people.table(
+        3, patience=Patience(10, 5)
+    )  # long enough that the player who stops the match is not voted out as well
     late, *others = players
     await in_mid_match(late)
     home = await late.kill()
@@ -84,7 +86,7 @@ async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Comp
 
 
 def are_out(player: Player) -> set[str]:
-    """Return the names of the players who are out of the match in one player's view."""
+    """Return the names of the players who are out of the match, as this player sees it."""
     match = player.node.match
     assert match is not None
     state = match.history.position.state
@@ -93,7 +95,7 @@ def are_out(player: Player) -> set[str]:
 
 
 async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> None:
-    """However long it takes, the remaining player waits, and the match continues when the other is back."""
+    """The remaining player waits without limit. The match continues when the other player is back."""
     players, _ = await people.table(2, patience=IMPATIENT)
     dying, other = players
     await in_mid_match(dying)
@@ -110,7 +112,7 @@ async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> 
 
 
 def two_moves(match: Match) -> tuple[Signed, Signed]:
-    """Return a signed move that this node made, and a signed alternative for the same turn."""
+    """Return a move that this node has signed, and another move for the same turn, signed with the same key."""
     chain = match.history.chain
     for before, after in pairwise(chain):
         said = after.entries.get(match.me) if match.me is not None else None
@@ -153,7 +155,7 @@ async def test_two_contradicting_moves_prove_misconduct_to_anybody(people: Compa
 
 
 def has_moved(match: Match | None) -> bool:
-    """Return whether a node has made a move that is part of the history."""
+    """Return whether the history contains a move by this node."""
     return match is not None and any(
         signed.message.kind is Kind.MOVE
         for position in match.history.chain[1:]

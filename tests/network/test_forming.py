@@ -1,4 +1,4 @@
-"""Forming a match when a node lies, is silent or leaves: the remaining people play, and nobody is put out."""
+"""Forming a match although a node lies, is silent or leaves: the other players still start a match."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Scene = Callable[[Room], Awaitable[None]]
 
 
 def in_room(scene: Scene) -> Callable[[Path], None]:
-    """Make a test out of a scene in a room."""
+    """Turn a coroutine that takes a room into a test."""
 
     def test(tmp_path: Path) -> None:
         in_a_room(tmp_path, 1, scene)
@@ -64,7 +64,7 @@ def in_room(scene: Scene) -> Callable[[Path], None]:
 
 
 async def open_table(room: Room, seats: int, *names: str, rules: Ruleset = RULES) -> tuple[Person, list[Person], str]:
-    """Return a host, the guests who sit at its table, and the join line."""
+    """Return a host, the guests at its table, and the join line."""
     host = await room.sit("Host")
     await host.node.host(TableSettings("Friday", rules, seats))
     target = line(room, host.key, host.node.identity.fingerprint)
@@ -93,7 +93,7 @@ def is_bound(person: Person) -> bool:
 
 
 async def all_play(*people: Person) -> None:
-    """Wait until these people play one match, and check that nobody else does."""
+    """Wait until all these players play the same match, and check that no other node plays it."""
     await until(lambda: all(person.plays for person in people))
     assert len({match for person in people for match in person.plays}) == 1
     assert set(session(people[0]).authors) | {people[0].key} == {person.key for person in people}
@@ -176,7 +176,7 @@ async def test_no_newcomer_gets_a_seat_after_start(room: Room) -> None:
 
 
 async def holder_up(room: Room, target: str, name: str) -> Person:
-    """Return a guest who sits down and withholds its LOCK from every proposal."""
+    """Seat and return a guest who withholds its LOCK from every proposal."""
     eve = await room.sit(name)
     bend(eve, withholds(Kind.LOCK))
     await eve.node.join(target)
@@ -255,7 +255,7 @@ async def test_a_guest_may_sit_down_again_only_once_during_proposals(room: Room)
 
 @in_room
 async def test_a_refused_join_during_a_proposal_counts_as_a_failure(room: Room) -> None:
-    """Each stranger asks again under another nickname, so that the proposal is withdrawn."""
+    """Each stranger sends a second JOIN with another nickname, which makes the host withdraw its proposal."""
     host, (ada,), target = await open_table(room, 3, "Ada")
     for number in range(limits.FAILURES):
         assert not host.plays
@@ -270,7 +270,7 @@ async def test_a_refused_join_during_a_proposal_counts_as_a_failure(room: Room) 
 
 @in_room
 async def test_two_guests_who_fail_at_once_are_both_barred(room: Room) -> None:
-    """The first takes the proposal with it."""
+    """The proposal is withdrawn because of the first; the second must be barred as well."""
     _, _, target = await open_table(room, 4, "Ada")
     silent = [await room.sit(name) for name in ("Eve", "Ian")]
     for each in silent:
@@ -284,7 +284,7 @@ async def test_two_guests_who_fail_at_once_are_both_barred(room: Room) -> None:
 
 @in_room
 async def test_guests_freed_from_a_withdrawn_match_sign_the_next(room: Room) -> None:
-    """The RESIGN comes with the next PROPOSE."""
+    """The RESIGN that frees their purses arrives together with the next PROPOSE."""
     host, (ada, ben, eve), _ = await open_table(room, 5, "Ada", "Ben", "Eve", rules=STAKES)
     for guest in (ada, ben):
         views.hear_only(guest, lambda _, frame: kind(frame) is not Kind.RESIGN)
@@ -406,7 +406,7 @@ async def test_a_guest_who_repeats_join_endlessly_does_not_delay_a_newcomer(room
 
 
 class Liar:
-    """A host that proposes and shows whatever a test wants."""
+    """A host that sends proposals and messages as a test directs."""
 
     def __init__(self, room: Room) -> None:
         self.room = room
@@ -439,7 +439,7 @@ class Liar:
         return people
 
     def propose(self, *people: Person, number: int = 0, ghosts: int = 0, former: Proposal | None = None) -> Proposal:
-        """Propose a match to people, together with invented players with addresses."""
+        """Propose a match to guests. Its roster also contains ``ghosts`` invented players with addresses."""
         proposal = Proposal(self, people, number, ghosts)
         resign = former.resign().wire if former is not None else ()
         for person in people:
@@ -479,7 +479,7 @@ class Proposal:
         return self._sign(self.liar.who.key, Kind.RESIGN, (), self.history.position.step)
 
     async def step(self, what: Kind) -> list[Signed]:
-        """Wait until the guests have sent their messages of a step; return all messages of the step."""
+        """Wait until the guests have sent their messages for a step; return all messages of the step."""
         number, body = (0, self.history.chain[0].signed_hash) if what is Kind.LOCK else (1, (bytes(32),))
         own = [self._sign(key, what, body, number) for key in self.seeds]
 
@@ -502,7 +502,7 @@ class Proposal:
         self.liar.who.say(person.key, *(Carried(*each.wire) for each in messages))
 
     async def bind(self, *people: Person) -> None:
-        """Make people sign COMMIT."""
+        """Show guests the LOCKs, and wait until they have signed COMMIT."""
         locks = await self.step(Kind.LOCK)
         for person in people:
             self.show(person, *locks)
@@ -529,7 +529,7 @@ async def test_a_bound_guest_leaves_a_host_who_proposes_another_match_without_wi
     second = liar.propose(ada, number=1)
     await until(lambda: ada.told(TableClosed))
     assert views.proposals(ada).find(second.history.match) is None
-    assert is_bound(ada)  # she has left the table, but the first match may still form
+    assert is_bound(ada)  # Ada has left the table, but the first match may still form
     await asyncio.sleep(limits.BOUND)
     assert not is_bound(ada)
     assert len(ada.told(TableClosed)) == 1
@@ -567,7 +567,7 @@ async def test_the_hosts_resign_releases_a_guest_for_the_next_proposal(room: Roo
 
 @in_room
 async def test_a_host_who_withdraws_and_forms_the_same_match_is_proven_a_liar(room: Room) -> None:
-    """The guest who gets the RESIGN signs LOCK and resigns; the other sees who lied, and all agree on it."""
+    """The guest who got the RESIGN resigns. The others have proof that the host signed both RESIGN and COMMIT."""
     liar, proposal, (ada, ben, coy) = await bound(room, "Ada", "Ben", "Coy")
     commits = await proposal.step(Kind.COMMIT)
     proposal.show(ada, proposal.resign())
@@ -585,7 +585,7 @@ async def test_a_host_who_withdraws_and_forms_the_same_match_is_proven_a_liar(ro
 
 @in_room
 async def test_a_guest_never_plays_a_match_that_formed_after_it_was_released(room: Room) -> None:
-    """The guest plays elsewhere by then, and must not play two matches."""
+    """Meanwhile the guest plays another match, and must not play two."""
     _, proposal, (ada, ben) = await bound(room, "Ada", "Ben")
     commits = await proposal.step(Kind.COMMIT)
     proposal.show(ada, proposal.resign())
@@ -610,7 +610,7 @@ async def test_a_player_shows_a_formed_match_to_a_guest_who_gave_it_up(room: Roo
     await until(lambda: ben.plays)
     await until(lambda: ada.told(TableClosed))
     assert not proposal.known_to(ada).match.is_formed
-    room.listening.pop((room.host(ben.key), PORT))  # so that the other side dials
+    room.listening.pop((room.host(ben.key), PORT))  # Ada cannot dial Ben, so Ben must dial her
     room.mend(ada.key, ben.key)
     await until(lambda: proposal.known_to(ada).match.is_formed)
     assert ada.plays == []
@@ -631,7 +631,7 @@ async def test_a_restarted_guest_resigns_from_a_match_that_formed_without_it(roo
 
 @in_room
 async def test_after_a_crash_a_guest_resumes_one_match_and_gives_up_another(room: Room) -> None:
-    """Serving the other one dropped this one, which was then served as given up: two sessions, two signers."""
+    """The resumed match once got two sessions: one playing, one given up, and each signed for the player."""
     _, _, (ada,) = await bound(room, "Ada")
     await until(lambda: ada.told(TableClosed))
     host = await room.sit("Host")
@@ -652,13 +652,13 @@ async def test_after_a_crash_a_guest_resumes_one_match_and_gives_up_another(room
 
 
 def rejects_commits(person: Person) -> None:
-    """Let a node learn from nobody that a match is formed."""
+    """Drop all frames from which a node could learn that a match has formed."""
     views.hear_only(person, lambda _, frame: kind(frame) is not Kind.COMMIT and not isinstance(frame, Page))
 
 
 @in_room
 async def test_a_guest_who_gave_a_match_up_keeps_the_others_stakes_in_it(room: Room) -> None:
-    """Otherwise they could show this guest purses from before that match. Nothing is kept of what was withdrawn."""
+    """Otherwise they could later show this guest purses from before that match. Withdrawn proposals are not kept."""
     host, (ada, ben, eve), _ = await open_table(room, 5, "Ada", "Ben", "Eve", rules=STAKES)
     bend(eve, withholds(Kind.COMMIT))
     rejects_commits(ada)

@@ -1,7 +1,7 @@
 """Hostile peers during a match: each costs no more than its own link, and the match ends fairly.
 
-Strangers are plain sockets, or TLS connections with their own certificates. Hostile players are real nodes whose links
-also carry whatever a test puts into them.
+Strangers are plain sockets, or TLS connections with their own certificates. Hostile players are real nodes; tests send
+additional frames over their links.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def hello(aim: TableAim | MatchAim | None = None) -> bytes:
 
 
 class Stranger:
-    """A connection that may prove an identity, and then sends what a test wants."""
+    """A connection with or without TLS. A test decides what it sends."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -99,11 +99,11 @@ ANOTHER_MATCH = MatchAim(bytes(32))
 BAD_WORDS = {
     "nothing at all": b"",
     "a huge length": b"\xff\xff\xff\xff" + bytes(100),
-    "a frame above the limit of strangers": frame_header(bytes(FRAME_BEFORE_WELCOME + 1)),
+    "a frame above the limit for strangers": frame_header(bytes(FRAME_BEFORE_WELCOME + 1)),
     "half a frame": frame_header(bytes(1000)) + bytes(10),
     "random bytes": framed(bytes(range(256))),
     "deep nesting": framed(b"\x91" * 4000),
-    "arrays that promise much": framed(b"\xdd\xff\xff\xff\xff"),
+    "arrays with huge lengths": framed(b"\xdd\xff\xff\xff\xff"),
     "a map": framed(b"\x81\x01\x02"),
     "no HELLO but NEED": framed(encode_frame(Need(bytes(32), 0, bytes(32), 0))),
     "no HELLO but JOIN": framed(encode_frame(JoinTable((b"", b"", b"")))),
@@ -111,7 +111,7 @@ BAD_WORDS = {
     "a HELLO for a table where none is open": framed(hello()),
     "a HELLO for another match": framed(hello(aim=ANOTHER_MATCH)),
     "two HELLOs": framed(hello(), hello()),
-    "a HELLO with a flood behind": framed(hello(), *[encode_frame(Leave("x" * 200))] * 1000),
+    "a HELLO followed by a flood": framed(hello(), *[encode_frame(Leave("x" * 200))] * 1000),
 }
 
 
@@ -206,7 +206,7 @@ async def test_many_strangers_at_once_do_not_keep_players_out(people: Company) -
 
 
 def foreign(node: Node) -> list[bytes]:
-    """Return frames that are well-formed but useless in a match."""
+    """Return well-formed frames that have no place in a match."""
     match = node.match
     assert match is not None
     own, position = match.history.match, match.history.position
@@ -230,7 +230,7 @@ def foreign(node: Node) -> list[bytes]:
 
 
 def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(32)) -> Signed:
-    """Return a message with a player's valid signature for a wrong step."""
+    """Return a message for any step, with this node's valid signature."""
     match = node.match
     assert match is not None
     assert match.me is not None
@@ -238,7 +238,7 @@ def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(
 
 
 async def hostile_table(people: Company) -> tuple[list[Player], Player]:
-    """Return two honest players and one whose links a test misuses, in mid-match."""
+    """Return two honest players and a hostile one, stopped in mid-match."""
     players, _ = await people.table(3, bounds=SHORT)
     await in_mid_match(players[0], 3)
     return players, players[2]
@@ -253,7 +253,7 @@ def throw(hostile: Player, frames: list[bytes]) -> None:
 
 
 async def has_arrived(hostile: Player, honest: Player) -> None:
-    """Wait until all sent frames have been read: the link is gone, or a later frame is answered."""
+    """Wait until the honest player has read all frames: the link is down, or a later frame has been answered."""
     peer = hostile.node.identity.public
     own = honest.node.identity.public
     match = hostile.node.match
@@ -382,7 +382,7 @@ async def test_a_contradiction_is_reported_and_honest_histories_stay_equal(peopl
     for honest in players[:2]:
         blamed = await honest.until(Misbehaved)
         assert blamed.player.name == hostile.name
-    with suppress(NodeError):  # the turn ends if a roll of the cheat is repeated for lack of signatures
+    with suppress(NodeError):  # the turn may be over, if the roll has to be repeated without the cheat
         players[0].go_on()
     ends = [await player.until(MatchResult) for player in players]
     for end in ends[:2]:
@@ -395,7 +395,7 @@ async def test_a_contradiction_is_reported_and_honest_histories_stay_equal(peopl
 async def test_a_guests_late_connections_do_not_replace_its_link_to_the_host(
     people: Company,
 ) -> None:
-    """A guest who returns dials its host at all addresses at once. Some may come to their TLS after the WELCOME."""
+    """A returning guest dials all of its host's addresses at once. Some handshakes may finish after the WELCOME."""
     (host, guest), _ = await people.table(2)
     for player in (host, guest):
         await player.until(MatchResult)

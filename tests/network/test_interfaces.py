@@ -1,4 +1,4 @@
-"""Machines with more interfaces than one socket can join a group on, and with interfaces without multicast."""
+"""Multicast on machines with interfaces that have no multicast, or with more interfaces than one socket can join."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_multicast_is_heard_on_every_interface_of_a_machine(tmp_path: Path) -> N
 
 
 def test_interfaces_without_multicast_are_named(tmp_path: Path) -> None:
-    """These have only IPv4, on which no socket may receive multicast. Loopback and eth0 receive it over IPv6."""
+    """en1 and en2 have only IPv4, and the kernel allows no IPv4 memberships. Loopback and eth0 use IPv6."""
     with lan(1) as wire:
         wire.add_bridges(1, 2)
         wire.set_kernel(

@@ -1,4 +1,4 @@
-"""Whole matches between laptops on their own LAN, found by multicast and played over TCP while cables are pulled."""
+"""Whole matches between laptops on a LAN: found by multicast, and played over TCP while the network fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.tiers import thoroughly
 
 
 async def started(at: Processes, wire: Lan, delay: float, patience: tuple[int, int] = (120, 15)) -> list[Process]:
-    """Host on the first laptop, and join by the table's name from all others."""
+    """Open a table on the first laptop; let all others join it by name."""
     options = ("--discovery", "--delay", str(delay), "--journal", str(at.folder / "sent"))
     table = ("--host", str(len(wire.laptops)), "--dice", "3", "--patience", *map(str, patience))
     players = [await at.start("A", *table, *options, prefix=wire.on(1))]
@@ -53,7 +53,7 @@ async def test_two_laptops_find_each_other_by_multicast_and_play_a_whole_match(t
 
 @pytest.mark.parametrize("seconds", [2.5, *thoroughly([18.0])])
 async def test_unplugging_a_cable_for_a_while_costs_nothing(tmp_path: Path, seconds: float) -> None:
-    """Retransmission bridges the short time; in the long one, the links are found dead and replaced."""
+    """TCP retransmission bridges the shorter time. In the longer one, the links are found dead and are replaced."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.05, patience=(120, 60))
@@ -82,7 +82,7 @@ async def test_a_player_killed_on_the_lan_comes_back(tmp_path: Path, laptop: int
 
 @pytest.mark.thorough
 async def test_restarted_players_find_each_other_at_new_ports_by_multicast(tmp_path: Path) -> None:
-    """All addresses that they know of each other are outdated."""
+    """The addresses that they have stored for each other are all outdated."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.05)
@@ -138,7 +138,7 @@ async def test_in_a_long_partition_the_majority_plays_on_and_the_minority_waits(
 
 @pytest.mark.thorough
 async def test_two_equal_halves_wait_and_continue_when_reunited(tmp_path: Path) -> None:
-    """Neither half is a majority, so nobody is put out, although both wait longer than anybody's patience."""
+    """Neither half is a majority. So nobody is voted out, although the partition outlasts every patience."""
     with lan(4) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.1, patience=(5, 5))
@@ -172,7 +172,7 @@ async def test_two_players_without_a_link_play_through_the_others(tmp_path: Path
 
 @pytest.mark.thorough
 async def test_two_players_who_lose_their_link_play_on_through_the_third(tmp_path: Path) -> None:
-    """The loss lasts longer than it takes to find a link dead, but relayed messages keep both players' seats."""
+    """The outage is long enough for the link to be found dead. Relayed messages keep both players in the match."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.3, patience=(60, 30))
@@ -187,7 +187,7 @@ async def test_two_players_who_lose_their_link_play_on_through_the_third(tmp_pat
 @pytest.mark.thorough
 @pytest.mark.parametrize("moved", [[1], [2], [1, 2]], ids=["the host", "a guest", "both"])
 async def test_a_laptop_that_gets_another_address_in_mid_match_plays_on(tmp_path: Path, moved: list[int]) -> None:
-    """It dials the others itself, and others who have moved are found by multicast."""
+    """It dials the others from its new address. Others who have moved as well are found by multicast."""
     with lan(3) as wire:
         async with processes(tmp_path) as at:
             players = await started(at, wire, delay=0.1)
@@ -215,7 +215,7 @@ async def test_a_host_with_a_new_address_shows_a_new_join_line_that_works(tmp_pa
 
 @pytest.mark.parametrize("prefix", ["", *thoroughly(["fd00:77::"])], ids=["link-local", "unique-local"])
 async def test_on_a_lan_with_ipv6_only_the_join_line_works_as_it_was_printed(tmp_path: Path, prefix: str) -> None:
-    """Its link-local address has no zone, so every zone is tried. Guests reach each other as well."""
+    """The line's link-local address has no zone, so guests try every zone. Guests reach each other as well."""
     with lan(3) as wire:
         wire.leave_ipv4()
         for laptop in (1, 2, 3):

@@ -1,4 +1,4 @@
-"""A player with a seat who sends anything to real nodes makes nobody wait longer, store more or lose a seat.
+"""Whatever a seated player sends to real nodes, nobody waits longer, stores more or loses a seat.
 
 The liar is a complete node that has stopped playing. A test signs messages with its keys and sends them to others.
 docs/threat-model.md lists the test of each attack.
@@ -40,7 +40,7 @@ def place_of(player: Player) -> Position:
 
 
 def signed(player: Player, place: Position, kind: Kind, body: Value) -> Signed:
-    """Return any message for a step, or vote on its root, signed with a player's keys."""
+    """Sign a message for a step, or a vote on its root, with a player's keys."""
     match = match_of(player)
     assert match.me is not None
     step, tip = (place.root_step, place.root_tip) if kind in VOTES else (place.step, place.tip)
@@ -57,7 +57,7 @@ def throw(liar: Player, messages: Iterable[Signed], *receivers: Player) -> None:
 
 
 def hold_when(player: Player, condition: Callable[[State], bool]) -> None:
-    """Let a player answer turns only until the condition holds for the state."""
+    """Let a player answer turns until the state meets the condition."""
     player.bot = Creeper(random.Random(1))
     answer = player._answer
 
@@ -70,7 +70,7 @@ def hold_when(player: Player, condition: Callable[[State], bool]) -> None:
 
 
 async def stopped(people: Company, seats: int, condition: Callable[[State], bool], **options: Any) -> list[Player]:
-    """Return the players of a match that is stopped at a turn, all at the same step; the last player has the turn."""
+    """Return the players of a match that is stopped at one turn. The last one returned has the turn."""
     ruleset = CLASSIC.with_options(options.pop("ruleset", {}))
     players, _ = await people.table(seats, patience=options.pop("patience", IMPATIENT), ruleset=ruleset)
     for player in players:
@@ -112,7 +112,7 @@ def decided(player: Player, since: int) -> list[int]:
 
 
 def are_out(player: Player) -> set[str]:
-    """Return the names of the players who have left the match in one player's view."""
+    """Return the names of the players who are out of the match, as this player sees it."""
     return {match_of(player).info[author].name for author in place_of(player).left}
 
 
@@ -127,7 +127,7 @@ async def test_a_player_who_votes_on_a_new_step_each_round_is_soon_voted_out(peo
 
 
 async def test_a_minute_of_votes_at_the_full_rate_takes_little_storage(people: Company) -> None:
-    """No votes contradict each other: a proof of misconduct would let the others continue past the root in question."""
+    """No votes contradict each other. With a proof of misconduct, the others would just continue without the liar."""
     *honest, liar = await stopped(people, 4, after_bids(6), patience=Patience(3600, 3600))
     besieged = match_of(honest[0]).replica
 
@@ -148,14 +148,14 @@ async def test_a_minute_of_votes_at_the_full_rate_takes_little_storage(people: C
 
 
 async def is_heard(liar: Player, vote: Signed, player: Player) -> None:
-    """Wait until a vote has arrived, and so everything that its author sent before.
+    """Wait until a vote has arrived, and with it all earlier messages from its author.
 
-    The vote is repeated from time to time, because a replaced link loses its unsent frames.
+    The vote is sent repeatedly, because unsent frames are lost when a link is replaced.
     """
     ballot = match_of(player).replica.ballot
 
     def is_here() -> bool:
-        assert match_of(player).replica.ballot is ballot, "the match went on behind what the vote is about"
+        assert match_of(player).replica.ballot is ballot, "the match went past the step that the vote is about"
         return any(each.id == vote.id for each in ballot.by(vote.message.author))
 
     while not is_here():
@@ -166,7 +166,7 @@ async def is_heard(liar: Player, vote: Signed, player: Player) -> None:
 
 
 async def test_a_reveal_contradicted_after_six_bids_does_not_undo_the_round(people: Company) -> None:
-    """The round was once undone, which rescued a bluffing accomplice. Now the cheat is out from the open step on."""
+    """Such a round was once undone, which saved a bluffing accomplice. Now the cheat is out from the open step on."""
     *honest, liar = await stopped(people, 4, after_bids(6), patience=WAITING)
     place, me = place_of(liar), match_of(liar).me
     chain = match_of(liar).history.chain
@@ -188,7 +188,7 @@ async def test_a_reveal_contradicted_after_six_bids_does_not_undo_the_round(peop
 
 @pytest.mark.parametrize("seats", [4, *thoroughly([10])])
 async def test_two_finalists_need_not_wait_for_eliminated_players(people: Company, seats: int) -> None:
-    """They once waited forever, because the absent players were more than half of the base."""
+    """Finalists once waited forever, because the absent players were more than half of the voters."""
     *others, last = await stopped(
         people, seats, lambda state: len(state.live) == 2, patience=WAITING, ruleset={"dice": "1"}
     )
@@ -218,13 +218,13 @@ async def test_a_restarted_player_signs_again_despite_two_liars_of_six(people: C
     await back.node.resume()
     await back.until_true(lambda: back.node._mesh.is_linked(one.node.identity.public))
     throw(one, [vote(one, each, number) for number, each in enumerate(steps(one), 100)], back)
-    await back.until_true(lambda: other.name in are_out(back))  # by the votes of all four honest players
+    await back.until_true(lambda: other.name in are_out(back))  # this needs the votes of all four honest players
 
 
 async def test_relaying_is_free_up_to_a_budget_per_author_in_the_match(
     people: Company,
 ) -> None:
-    """Invented authors once had a budget each, and there was no limit to their number."""
+    """Each invented author once had a budget of its own, and their number was unlimited."""
     receiver, other, sender = await stopped(people, 3, after_bids(2), patience=WAITING)
     excused = 0
 

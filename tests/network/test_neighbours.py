@@ -13,7 +13,7 @@ from tests.programs import ROOT, Program
 
 TABLES = 100
 FOUND_BY_LINE = ("cli/test_screen.py", "network/test_again.py")
-"""Tests whose nodes advertise tables but find each other by join lines, so that other tables do not disturb them."""
+"""Test files to leave out: their nodes advertise tables, but find each other by join lines."""
 BUSY = "while True: pass"
 
 
@@ -22,7 +22,7 @@ BUSY = "while True: pass"
 def test_multicast_tests_pass_beside_a_hundred_tables_on_a_busy_machine(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tests run in another process, which starts in the network of the tables, as a person's would."""
+    """The tests run in a new process, in the same network namespace as the hundred tables."""
     if not request.config.stash[HAS_OWN_NETWORK]:
         give_up("tests have no network of their own here")
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:

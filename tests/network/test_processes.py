@@ -1,4 +1,4 @@
-"""Players as processes that are killed at random moments and restarted, or that sleep for a while."""
+"""Players are processes, which are killed at random moments and restarted, or suspended for a while."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.network.processes import Process, Processes, agree, processes, resume
 
 LOOPBACK = ("--interface", "127.0.0.1")
 LONG = (600, 600)
-"""A patience so long that nobody is voted out while a busy machine starts a process."""
+"""A patience so long that nobody is voted out, however slowly a busy machine starts a process."""
 
 
 async def play_with_kills(folder: Path, names: str, kills: int, delay: float, seed: int) -> None:
@@ -30,7 +30,7 @@ async def play_with_kills(folder: Path, names: str, kills: int, delay: float, se
             assert not all(player.told("over") for player in players.values()), "the match was too short"
             await players[name].kill()
             players[name] = await resume(at, name, match, *options)
-            if trouble.random() < 0.8:  # otherwise a process can be killed while it or another one starts
+            if trouble.random() < 0.8:  # without this wait, the next kill may hit while a process is starting
                 await players[name].until("started")
         transcript = await agree(*players.values())
     signed = everything_signed(folder)
@@ -98,7 +98,7 @@ async def test_the_first_player_to_wake_blames_nobody(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [9, 25])
 async def test_a_player_who_oversleeps_is_out_and_blames_nobody(tmp_path: Path, seconds: float) -> None:
-    """The links survive the short time, and the others' messages are waiting when the sleeper wakes."""
+    """The links survive the shorter sleep. When the sleeper wakes, the others' messages are waiting."""
     async with processes(tmp_path) as at:
         players = await in_motion(at, tmp_path, patience=(5, 5), delay=0.3)
         players["C"].fall_asleep()
@@ -108,7 +108,7 @@ async def test_a_player_who_oversleeps_is_out_and_blames_nobody(tmp_path: Path, 
         for player in players.values():
             assert {"event": "out", "player": "C", "reason": "evicted"} in player.lines
     signed = everything_signed(tmp_path)
-    # The sleeper may even join the others' vote, but must not vote against them.
+    # The sleeper may vote against itself, as the others did, but not against the others.
     assert blamed(signed, transcript) - {("C", "C")} == {("A", "C"), ("B", "C")}
     assert contradictions(signed) == []
 

@@ -1,4 +1,4 @@
-"""Purses between complete nodes are kept from match to match, shown at tables, handed back, and refused."""
+"""Purses between complete nodes: kept from match to match, shown at tables, handed back, and refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def purse(player: Player) -> Purse:
 
 
 async def finish(players: Sequence[Player]) -> MatchResult:
-    """Wait until the match is over and settled for all players; return its result."""
+    """Wait until the match is over and all purses are settled; return the result."""
     ends = [await player.until(MatchResult) for player in players]
     for player in players:
         await player.until_true(lambda each=player: not keeper(each).own.busy)  # type: ignore[misc]
@@ -60,7 +60,7 @@ async def evening(people: Company, names: str) -> list[Player]:
 
 
 async def open_table(people: Company, seats: int, *guests: str) -> tuple[str, Player, list[Player]]:
-    """Let A open a table with stakes, and guests sit down; return the join line, the host and the guests."""
+    """Let A open a table with stakes, and guests join it; return the join line, the host and the guests."""
     players, opened = await people.table(seats, ["A", *guests], WAITING, STAKES)
     return opened.join_line, players[0], players[1:]
 
@@ -103,7 +103,7 @@ def lose_store(people: Company, name: str) -> None:
 
 @pytest.mark.parametrize("names", ["AB", "BA", "CAB", "CBA"])
 async def test_a_lost_purse_is_restored_by_the_host_or_a_guest(people: Company, names: str) -> None:
-    """B has lost the store. A has newer records: as the host, as B's guest, or as a guest at another's table."""
+    """B has lost its store, and A has B's records. A is the host, B's guest, or a guest beside B."""
     _, before = await evening(people, "AB")
     known = purse(before).head
     lose_store(people, "B")
@@ -211,7 +211,7 @@ async def test_a_purse_that_is_settled_while_its_owner_joins_is_shown_again(peop
 
 
 async def test_a_host_ignores_old_records_and_refuses_unsigned_ones(people: Company) -> None:
-    """B shows records that A's guest C has signed before, and records that nobody has signed."""
+    """B shows the host A older records that C has signed, and then records that C has not signed."""
     await evening(people, "BC")
     _, host, (liar, owner) = await open_table(people, 4, "B", "C")
     known = next(_read(liar.node._store.purses.met(owner.node.identity.public)))
@@ -230,7 +230,7 @@ async def test_a_host_ignores_old_records_and_refuses_unsigned_ones(people: Comp
 
 
 def other_ledger(guest: Player, purse: Purse | None = None) -> ShowLedger:
-    """Return a LEDGER signed by a guest with a new match key, for its own purse or another one."""
+    """Return a LEDGER of a guest with a new match key, and its own purse or the given one."""
     joining = views.joining(guest)
     assert joining._seat is not None
     key = MatchKey(secrets.token_bytes(32))
@@ -243,7 +243,7 @@ def other_ledger(guest: Player, purse: Purse | None = None) -> ShowLedger:
 
 
 def at_proposals(guest: Player, act: Callable[[], None], *, signs: bool = True) -> None:
-    """Run ``act`` when a match is proposed to a guest, before the guest signs."""
+    """Run ``act`` whenever a match is proposed to a guest; then let the guest sign if ``signs``."""
     joining = views.joining(guest)
     consider = joining._consider
 
@@ -277,7 +277,7 @@ async def test_a_purse_shown_without_a_join_delays_nobody(people: Company, is_pr
 async def test_a_guest_whose_purse_turns_bad_before_the_host_signs_loses_its_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the host is missing then, so it waits for nobody."""
+    """Only the host's own signature is missing then, so it need not wait."""
     monkeypatch.setattr(table_ledgers, "PATIENCE", 0.05)
     line, host, (liar,) = await open_table(people, 3, "B")
     flaw = PurseKeeper.flaw
@@ -351,7 +351,7 @@ async def test_an_owner_whose_purse_is_refused_in_two_proposals_is_barred(
 async def test_delaying_a_match_by_a_purse_counts_as_a_failure(
     people: Company, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
-    """At each proposal D shows the host a longer purse of the last guest; each comes with another key."""
+    """At each proposal, D shows the host a longer purse of the newest guest. Each of these guests has a new key."""
     monkeypatch.setattr(table_ledgers, "PATIENCE", patience)
     line, host, (liar, honest) = await open_table(people, 4, "D", "C")
     owners: list[Player] = []
@@ -382,7 +382,7 @@ def longer_by_one(purse: Purse) -> Purse:
 
 @pytest.mark.parametrize("names", ["D", "DE"])
 async def test_liars_who_hand_back_purses_delay_at_most_two_proposals(people: Company, names: str) -> None:
-    """At each proposal D, or D and E in turns, show the host a longer purse of B, and B sits down with it."""
+    """At each proposal, D (or D and E in turn) shows the host a longer purse of B, and B joins again with it."""
     host = await people.sit("A")
     to = host.node.identity.public
     opened = await host.node.host(TableSettings("Friday", STAKES, 3 + len(names), WAITING))
@@ -450,7 +450,7 @@ async def test_a_guest_stays_when_the_host_refuses_a_purse_too(
 async def test_a_guest_who_refuses_a_purse_stays_when_its_owner_leaves(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The host's next LEDGER comes before its next PROPOSE, when the last proposal has other players than the table."""
+    """When the owner leaves, the host's LEDGER precedes its next PROPOSE: until then, table and proposal differ."""
     await evening(people, "BC")
     lose_store(people, "C")
     line, host, (guest,) = await open_table(people, 4, "B")
@@ -495,7 +495,7 @@ async def test_records_lost_with_a_link_are_handed_back_over_the_next(people: Co
 
 
 async def test_handing_back_a_purse_in_parts_costs_the_guest_not_the_owner_a_seat(people: Company) -> None:
-    """Each part makes the owner sit down again while a match is proposed, which only one may for nothing."""
+    """Each part makes the owner join again during a proposal. Only the first time is free."""
     line, host, (liar,) = await open_table(people, 3, "C")
     owner = await people.sit("B")
 
@@ -534,7 +534,7 @@ async def test_purses_shown_too_fast_are_queued(people: Company, monkeypatch: py
     for _ in range(100):
         ledgers.take(guest.node.identity.public, flood)
     assert len(ledgers._queues[guest.node.identity.public]) == 32
-    await people.join(line, "C")  # C gets a proposal as well
+    await people.join(line, "C")  # C gets a seat as well
     assert len(views.hosting(host).table.records) == 3
 
 
@@ -544,7 +544,7 @@ async def test_purses_of_all_peers_are_examined_in_turn_at_a_limited_rate(
 ) -> None:
     monkeypatch.setattr(limits, "TABLE_LEDGER_BURST", burst)
     monkeypatch.setattr(limits, "TABLE_LEDGER_RATE", rate)
-    _, host, (guest,) = await open_table(people, 4, "B")  # whose purse counts as well
+    _, host, (guest,) = await open_table(people, 4, "B")  # the purse of B is examined as well
     ledgers, shown = views.ledgers(host), keeper(host).shown[guest.node.identity.public]
     examined: list[str] = []
 
@@ -577,7 +577,7 @@ def _without_leave(post: Callable[[bytes, Frame], None]) -> Callable[[bytes, Fra
 async def test_a_node_that_cannot_store_its_purse_stops(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
-    """If it cannot store this, it must neither bind itself nor send a stake."""
+    """A node that cannot store its purse must neither sign COMMIT nor send a stake."""
     line, *_ = await open_table(people, 2)
     guest = await people.sit("B")
 

@@ -1,4 +1,4 @@
-"""A liar can neither put out nor delay an honest, linked player, whether others relay his messages or he sends them."""
+"""A liar can neither evict nor delay honest players, whether he floods them directly or others relay his flood."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.network.relays import AT_THE_LIMIT, CALM, FULL_SPEED, NAMES, NEW_LINK
 from tests.tiers import slowly, thoroughly
 
 LATER: Final = 0.25
-"""Seconds by which an attack may delay an honest player's messages, if the player has a core of its own.
+"""Seconds by which an attack may delay the messages of an honest player that has a core of its own.
 
-On a busy machine the player takes longer for each message, while the attack is as fast as before.
+On a busy machine, a player needs longer for each message, but the attack is as fast as ever.
 """
 MEMORY: Final = 32 * 1024 * 1024
 """Bytes of memory that an attack may cost an honest player."""
 
 
 def withstand(folder: Path, seats: int, attack: Attack) -> Outcome:
-    """Check that honest players lose nothing through one liar's attack.
+    """Check that one liar's attack costs honest players nothing.
 
-    A delay or a lost link is measured once more before it fails a test, because the machine may have been busy.
+    After a delay or a lost link, the match is played once more before the test fails: the machine may have been busy.
     """
     for number in range(2):
         (at := folder / str(number)).mkdir()
@@ -42,7 +42,7 @@ def withstand(folder: Path, seats: int, attack: Attack) -> Outcome:
         assert outcome.memory < MEMORY
         assert outcome.stored <= outcome.signed + BURST
         if not attack.is_apart and not attack.is_anew:
-            assert outcome.lost == (), "a player who is throttled, or throttles, is not silent"
+            assert outcome.lost == (), "throttling must not make a link count as silent"
         if outcome.later <= LATER * outcome.slowness and not lost:
             break
     assert outcome.later <= LATER * outcome.slowness
@@ -51,15 +51,15 @@ def withstand(folder: Path, seats: int, attack: Attack) -> Outcome:
 
 
 def are_honest(link: str, seats: int) -> bool:
-    """Return whether neither player of a link is the liar."""
+    """Return whether both players of a link are honest."""
     return NAMES[seats - 1] not in link
 
 
 @pytest.mark.parametrize("seats", [*thoroughly([5]), *slowly([3])])
 def test_votes_over_new_links_do_not_overtake_honest_messages(tmp_path: Path, seats: int) -> None:
-    """The victim was once put out after six seconds, because the others' messages waited behind 2,660 votes.
+    """The victim was once voted out after six seconds, because the others' messages were queued behind 2,660 votes.
 
-    With three players that happened in one match of ten even without any delay, because one voter was enough.
+    With three players, it happened in one of ten matches even without a delay, because one vote was enough.
     """
     withstand(tmp_path, seats, NEW_LINKS)
 
@@ -75,7 +75,7 @@ def test_relayed_floods_do_not_delay_honest_messages(tmp_path: Path, kind: str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["far_votes", "votes_elsewhere", "elsewhere", "future", "repeated"])
 def test_useless_messages_are_not_relayed(tmp_path: Path, kind: str) -> None:
-    """Each of the three others relays the messages that the liar signs as he plays, and a repeated vote only once."""
+    """Each of the three other players relays only the liar's moves, and a repeated vote once."""
     outcome = withstand(tmp_path, 5, replace(AT_THE_LIMIT, kind=kind))
     assert outcome.passed_on <= 3 * (outcome.signed + CALM)
     assert outcome.thrown > 2 * outcome.passed_on
@@ -85,7 +85,7 @@ def test_useless_messages_are_not_relayed(tmp_path: Path, kind: str) -> None:
     "kind", ["mixed", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "mixed")]
 )
 def test_a_flood_over_the_liars_own_link_delays_no_other_player(tmp_path: Path, kind: str) -> None:
-    """The link stays as well: neither a throttled peer nor one that throttles counts as silent."""
+    """The link also stays up: neither the throttled peer nor the throttling one counts as silent."""
     withstand(tmp_path, 3, replace(FULL_SPEED, kind=kind, is_apart=False))
 
 

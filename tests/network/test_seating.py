@@ -1,4 +1,4 @@
-"""Seats at a table: the host admits guests and sends them away, and no guest plays beside a false name unasked."""
+"""Seats at a table: a host admits and removes guests, and guests are asked before they play beside a namesake."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.simulation.small_forming import sign_on
 
 
 def me(person: Person) -> PlayerInfo:
-    """Return a person's name and key as others see them."""
+    """Return a player's name and fingerprint as others see them."""
     return PlayerInfo(person.name, person.node.identity.fingerprint)
 
 
@@ -70,7 +70,7 @@ def seated(host: Person) -> list[str]:
 
 
 def test_every_kind_of_frame_has_permitted_senders() -> None:
-    """After the greeting, only LEAVE may come from anybody."""
+    """After the handshake, any peer may send LEAVE; every other kind has a list of permitted senders."""
     assert {*SENDERS} == {*get_args(Known)} - {Hello, Welcome, Leave}
     assert all(SENDERS.values())
 
@@ -252,7 +252,7 @@ def test_the_host_is_asked_about_a_trusted_name_with_another_key(tmp_path: Any, 
         assert host.told(SeatAsked) == ([SeatAsked(me(false), True, "network")] if is_asked else [])
         host.node.seat(me(false))
         await joining
-        if asks != "always":  # nobody has taken Ben's name
+        if asks != "always":  # otherwise the host would be asked about Ben too
             await ben.node.join(target)
             await all_play(host, ben, false)
 
@@ -260,7 +260,7 @@ def test_the_host_is_asked_about_a_trusted_name_with_another_key(tmp_path: Any, 
 
 
 def call_oneself(person: Person, name: str, host: Person) -> None:
-    """Ask for a seat once more, under another name."""
+    """Send another JOIN, under another name."""
     person.node.name = name
     person.node._runtime.post(host.key, JoinTable(views.proposals(person).sign_on(host.node.table_id).wire))
 
@@ -277,7 +277,7 @@ async def test_an_answer_applies_only_to_the_name_that_was_shown(room: Room) -> 
     ada = PlayerInfo("Ada", zoe.fingerprint)
     assert host.node.asked == (SeatAsked(ada, namesake=True, came_by="network"),)
     assert [event.text for event in host.told(Notice)] == ["Zoe no longer asks for a seat."]
-    host.node.seat(zoe)  # typed while the question changed
+    host.node.seat(zoe)  # the owner answers the old question just as it changes
     await asyncio.sleep(1)
     call_oneself(eve, "Ada", host)
     await asyncio.sleep(1)
@@ -335,7 +335,7 @@ async def test_a_former_player_under_a_new_name_is_asked_about(room: Room) -> No
     joining.cancel()
 
 
-# The host sends somebody away
+# The host removes a guest
 
 
 @in_room
@@ -368,7 +368,7 @@ async def test_a_guest_can_be_removed_during_a_proposal(room: Room) -> None:
     await eve.node.join(target)
     await until(lambda: host.node.match is not None)
     host.node.remove(me(eve))
-    assert host.node.match is None  # a screen has nothing more to show of it
+    assert host.node.match is None  # no proposal is left to show
     await until(lambda: ada.node.match is None)
     await ben.node.join(target)
     await all_play(host, ada, ben)
@@ -388,7 +388,7 @@ async def test_only_the_host_can_remove_a_guest(room: Room) -> None:
         ada.node.remove(me(host))
 
 
-# A guest and a false name
+# A guest and a namesake of a trusted player
 
 
 @in_room

@@ -1,4 +1,4 @@
-"""The seats of a table that opens again, and players who get no seat."""
+"""Seats at a table that opens again, and players who find no free seat."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ async def test_seats_are_reserved_briefly_for_the_last_matchs_players(
     monkeypatch.setattr("protocol.node.host.KEPT", 0.3)
     await evening.open(host, friday(2))
     await waiting
-    evening.began[watching] = watching.events.index(await watching.until(TableJoined))  # the previous match was watched
+    evening.began[watching] = watching.events.index(
+        await watching.until(TableJoined)
+    )  # end() waits for events after this one
     await evening.end(host, watching)
 
 
 async def test_a_waiting_player_gets_a_seat_if_the_match_ends_before_it_is_watched(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The player once watched the open table instead of the match, and waited forever for themselves."""
+    """The player once watched the new table, which in turn waited forever for that player to join."""
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(host, friday(2, dice="5"))

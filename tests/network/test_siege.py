@@ -23,9 +23,9 @@ from tests.tiers import thoroughly
 pytestmark = pytest.mark.multicast
 
 MEMORY = 32 * 1024 * 1024
-"""Bytes that a siege may cost. All places for strangers and all handshakes with full TLS buffers take a third."""
+"""Bytes that a siege may cost. All permitted links and handshakes of strangers, with full TLS buffers, take a third."""
 DESCRIPTORS = HANDSHAKES + LINKS_OUTSIDE_ROSTER + 32
-"""The limit on descriptors: every place is taken, and some connections are being closed."""
+"""The limit on open descriptors: all permitted connections, and 32 for connections that are being closed."""
 
 STRANGERS = (
     ("links", 200),
@@ -63,7 +63,7 @@ def test_strangers_of_all_kinds_at_once_cost_bounded_memory(tmp_path: Path, calm
 
 @pytest.mark.thorough
 def test_strangers_from_another_laptop_cost_bounded_memory(tmp_path: Path, calm: Cost) -> None:
-    """Connections from another address are subject to the real limits for strangers."""
+    """The real limits for strangers apply to connections from another address."""
     with lan(3) as wire:
         siege = Siege(attacks=(("storm", 16), ("links", 200), ("chatter", 4)), dice=3, delay=0.2)
         cost = asyncio.run(measure(tmp_path, siege, wire))

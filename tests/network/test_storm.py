@@ -1,4 +1,4 @@
-"""No flood of forged multicast delays a match or costs anybody a seat, and its cost in memory is bounded.
+"""A flood of forged multicast neither delays a match nor costs a seat, and costs a bounded amount of memory.
 
 ``python -m benchmarks.storm`` prints the actual costs.
 """
@@ -26,7 +26,7 @@ KINDS = [pytest.param(kind, marks=() if kind == "shared" else pytest.mark.thorou
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_flood_of_multicast_costs_no_seat_and_bounded_memory(tmp_path: Path, kind: str) -> None:
     damage = asyncio.run(endure(tmp_path, Storm(kind, rate=500, seconds=3)))
-    assert damage.packets > 200  # a busy machine sends fewer than the 1,500 wanted
+    assert damage.packets > 200  # of 1,500, because a busy machine sends fewer
     assert damage.late_moves > 0
     assert damage.growth < MEMORY
 
@@ -58,11 +58,11 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Damage:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FORGERIES)
-@pytest.mark.parametrize("rate", [0, 20], ids=["as many as go", "a trickle"])
+@pytest.mark.parametrize("rate", [0, 20], ids=["no limit", "a trickle"])
 def test_a_minute_of_flooding_slows_a_match_by_at_most_a_tenth(
     tmp_path: Path, calm: Damage, kind: str, rate: float
 ) -> None:
-    """This test asserts durations, so it needs an idle machine."""
+    """Needs an idle machine, because it compares speeds."""
     damage = asyncio.run(endure(tmp_path, replace(Storm(), kind=kind, rate=rate)))
     assert damage.pace > PACE * calm.pace
     assert damage.longest_wait < calm.longest_wait + WAIT

@@ -1,7 +1,7 @@
-"""A peer that reconnects again and again gets no more than one that stays: limits apply to peers, not to links.
+"""A peer that keeps reconnecting gets no more than one that stays: limits apply to peers, not to links.
 
-The nodes are real, and the attackers use other addresses, like other machines. The amount that gets through is compared
-with what the limits allow in the duration of the attack, however long it takes.
+The nodes are real. The attackers use other addresses, as if they were other machines. Tests compare what gets through
+with what the limits allow in the time that the attack took.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def where(player: Player) -> Address:
 
 @contextlib.asynccontextmanager
 async def meanwhile(*attackers: Awaitable[None]) -> AsyncIterator[None]:
-    """Run attackers for the duration of the block. If an attacker fails, so does the test."""
+    """Run attackers during the block. The test fails if an attacker raises an error."""
     attacking = [asyncio.ensure_future(each) for each in attackers]
     try:
         yield
@@ -124,7 +124,7 @@ async def test_a_spectator_gets_no_more_pages_by_new_links_and_keys(people: Comp
 
 
 async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *said: Frame) -> None:
-    """Repeatedly connect, send the given frames, and wait until the node ends the link."""
+    """Again and again: connect, send these frames, and wait until the node closes the link."""
     while True:
         with contextlib.suppress(OSError):
             async with Stranger.comes(where(host), source) as link:
@@ -139,12 +139,12 @@ async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *sa
 @pytest.mark.parametrize(
     ("private", "tries"),
     [(False, False), pytest.param(True, False, marks=pytest.mark.thorough), (True, True)],
-    ids=["an open table", "a private table", "and try codes without end"],
+    ids=["an open table", "a private table", "a private table, guessing codes endlessly"],
 )
-async def test_idle_strangers_do_not_keep_players_from_a_table(
+async def test_strangers_with_many_links_do_not_keep_players_out(
     people: Company, elsewhere: Elsewhere, private: bool, tries: bool
 ) -> None:
-    """Three links from each of seven addresses exceed the places for strangers."""
+    """Three links from each of seven addresses are more than the limit on strangers' links."""
     host = await people.sit("Ada")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 7, private=private))
     assert host.node._active.hosting is not None
@@ -163,7 +163,7 @@ async def test_idle_strangers_do_not_keep_players_from_a_table(
 async def test_a_guest_waiting_for_a_seat_is_not_displaced_by_strangers(
     people: Company, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each stranger has a different address, so the oldest link, which is the guest's, would be closed."""
+    """Strangers from different addresses displace the oldest link. The guest's is oldest, but must stay."""
     monkeypatch.setattr(limits, "JOIN_BURST", 1)
     monkeypatch.setattr(limits, "JOIN_RATE", 0.4)
     (host, _), opened = await people.table(4, "AB")
@@ -221,7 +221,9 @@ async def test_attackers_who_break_off_exchanges_do_not_keep_out_guests(
     assert host.node._active.hosting is not None
     desk = views.hosting(host).code_desk
     desk.renew(CODE)
-    guess = CodeExchange(CODE, bytes(32), bytes(32), bytes(16), is_host=False)  # no attacker gets as far as a proof
+    guess = CodeExchange(
+        CODE, bytes(32), bytes(32), bytes(16), is_host=False
+    )  # any scalar will do: the attackers never send a proof
     begun = 0
 
     async def begin_and_break_off(source: str) -> None:

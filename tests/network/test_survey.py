@@ -1,4 +1,4 @@
-"""Surveys of the network determine who receives whose packets from the questions alone."""
+"""From the questions alone, a survey of the network tells which machines receive each other's packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def carry(sender: _Survey, host: str, receiver: _Survey) -> None:
 
 
 def test_a_survey_learns_that_its_packets_do_not_arrive() -> None:
-    """Ada receives Ben's packets, but Ben receives none: none of his questions mentions Ada."""
+    """Until Ben's questions mention Ada, she knows that her packets do not reach him."""
     ada, ben = _Survey(), _Survey()
     for _ in range(3):
         carry(ben, "192.0.2.2", ada)

@@ -1,4 +1,4 @@
-"""Two programs with one key: the older one is notified that the newer one has taken its place."""
+"""Two programs use the same key: the older one is told that the newer one has taken its place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TAKEN = "another program with your key has taken your place"
 
 
 async def with_the_key_of(people: Company, player: Player) -> Player:
-    """Open another home with a player's key, as after restoring it on a second laptop."""
+    """Open a node with another home but this player's key, as if a second laptop had a copy of the key."""
     home = Home(people.folder / "second")
     home.path.mkdir()
     shutil.copy(player.node.home.identity, home.identity)
@@ -21,7 +21,7 @@ async def with_the_key_of(people: Company, player: Player) -> Player:
 
 
 async def test_at_a_table_the_older_program_is_told_that_the_newer_took_its_place(people: Company) -> None:
-    """The older one was once notified that the host is gone."""
+    """The older program was once told that the host is gone."""
     (_, ada), opened = await people.table(3, "HA")
     other = await with_the_key_of(people, ada)
     await other.node.join(opened.join_line)

@@ -1,4 +1,4 @@
-"""Waiting for a silent player: for how long, with which clocks and notices, and how to leave the match."""
+"""Waiting for a silent player: the length of the wait, clocks, notices, and claiming the match."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HUMAN, AUTOMATIC = 60, 10
 
 
 async def in_turn(room: Room, players: int, ruleset: Ruleset = RULES) -> list[Person]:
-    """Begin a match in which nobody ever moves; return the players, beginning with the one to bid."""
+    """Begin a match in which no player moves by itself; return the players, the first bidder first."""
     host = await room.sit("Host")
     await host.node.host(TableSettings("Friday", ruleset, players, Patience(HUMAN, AUTOMATIC)))
     people = [host, *[await room.sit(name) for name in ("Ada", "Ben", "Cleo", "Dan")[: players - 1]]]
@@ -69,7 +69,7 @@ def is_out(person: Person) -> bool:
 @in_room
 async def test_waiting_longer_delays_an_eviction_that_needs_this_players_vote(room: Room) -> None:
     ada, ben, cleo = await in_turn(room, 3)
-    await ada.die()  # otherwise her own program agrees that her time is up
+    await ada.die()  # otherwise Ada's own program would vote for her eviction
     begun = room.now
     ben.node.wait_longer(100)
     assert seconds(ben) == pytest.approx(seconds(cleo) + 100, abs=1)
@@ -87,7 +87,7 @@ async def test_a_player_can_wait_longer_after_time_is_up(room: Room) -> None:
     ben.node.wait_longer(50)
     assert seconds(ben) == pytest.approx(50, abs=0.1)
     assert ben.told(Suspended)
-    assert not ben.told(Continued), "the match still waits"
+    assert not ben.told(Continued), "the match must still wait"
 
 
 @in_room
@@ -140,7 +140,7 @@ async def test_a_new_match_shows_the_full_time(room: Room) -> None:
         assert seconds(person) == pytest.approx(HUMAN, abs=1)
 
 
-# News of links
+# Reports of lost links
 
 
 @in_room
@@ -233,7 +233,7 @@ async def test_a_spectator_of_a_suspended_match_sees_no_clock(room: Room) -> Non
 
 
 async def claimed(room: Room, ruleset: Ruleset = RULES) -> tuple[Person, Person]:
-    """Return a player who has claimed a match, and the other player, who was killed."""
+    """Return a player who has claimed a match, and the other player, whose program was killed."""
     ada, ben = await in_turn(room, 2, ruleset)
     assert not ben.node.can_claim
     await ada.die()
@@ -281,7 +281,9 @@ async def test_a_claimed_match_can_be_resumed_by_both_players(room: Room) -> Non
     assert ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match) == before
     assert not any(person.told(PlayerOut) for person in (ada, ben))
     await ben.node.resume(ben.told(Claimed)[0].match_id)
-    await until(lambda: len([*ada.told(YourTurn), *ben.told(YourTurn)]) == 2)  # asked again, because both are back
+    await until(
+        lambda: len([*ada.told(YourTurn), *ben.told(YourTurn)]) == 2
+    )  # the open turn is announced again once both are back
     assert ben.node._store.matches()[0].claim is None
     ada.node.concede()
     await until(lambda: ada.told(MatchResult) and ben.told(MatchResult))
@@ -324,7 +326,7 @@ async def test_a_match_can_be_claimed_from_a_linked_player_out_of_time(room: Roo
     assert ada.told(PeerLost)[0].left_on_purpose
     assert ben.told(Claimed)[0].since_seconds in range(HUMAN, HUMAN + 3)
     await asyncio.sleep(HUMAN)
-    assert not ben.told(PeerBack), "she had been linked"
+    assert not ben.told(PeerBack), "a player whose link never broke is not reported back"
 
 
 @in_room

@@ -1,4 +1,4 @@
-"""Spectators over real sockets see every table and match that is open to them, and only what players reveal."""
+"""Spectators over real sockets see all tables and matches open to them, but no more than the players reveal."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TINY = CLASSIC.with_options({"dice": "1"})
 
 
 async def heard_by(stranger: strangers.Stranger) -> list[Frame]:
-    """Return all frames until the link ends."""
+    """Return all frames that a stranger receives until the link ends."""
     async with asyncio.timeout(PATIENCE):
         frames = []
         while (frame := await stranger.hear()) is not None:
@@ -95,7 +95,7 @@ async def test_spectators_cannot_follow_a_player_to_a_private_table(people: Comp
 
 
 async def test_spectators_of_a_public_table_cannot_fetch_an_earlier_private_match(people: Company) -> None:
-    """The id of a running match is advertised, whatever its table is."""
+    """Knowing the match's id is not enough: ids of running matches are advertised, even at private tables."""
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Secret", TINY, 2, IMPATIENT, private=True))
     await people.join(opened.join_line, "B")
@@ -159,7 +159,7 @@ async def test_a_spectator_sees_everything_and_no_hand_too_early(people: Company
 
 
 async def test_a_spectator_of_the_lobby_gets_the_whole_match_without_asking(people: Company) -> None:
-    """Its program may have been stopped until all players had left."""
+    """A spectator's program may be suspended until all players have left; then no player is left to ask."""
     (host,), opened = await people.table(2, "A", IMPATIENT, TINY)
     async with strangers.Stranger.comes((HOST, host.node.port), HOST) as stranger:
         await stranger.say(Hello(0, WatchAim(b"", "")))
@@ -176,7 +176,7 @@ async def test_a_spectator_of_the_lobby_gets_the_whole_match_without_asking(peop
 
 
 async def test_a_spectator_that_redials_still_reads_the_end_from_old_links(people: Company) -> None:
-    """After a sleep all are dialled anew. Players who have left answer no more, but may have sent the end before."""
+    """After a sleep, a spectator redials all players. A player who has left may have sent the end over the old link."""
     players, _ = await people.table(2, "AB", IMPATIENT)
     await in_mid_match(players[0])
     watching = await watcher(people, address(players[0]))
@@ -201,13 +201,13 @@ async def test_a_spectator_redials_a_player_who_answers_for_another_table(people
 
 
 def is_end(frame: Frame) -> bool:
-    """Tell whether a frame may have a RESULT in it, or tell of one."""
+    """Return whether a frame may contain or mention a RESULT."""
     is_result = isinstance(frame, Carried) and parse_signed(frame.data, frame.signature).message.kind is Kind.RESULT
     return is_result or isinstance(frame, Page | Have)
 
 
 async def test_a_spectator_does_not_follow_a_host_who_has_left_to_its_next_table(people: Company) -> None:
-    """It was opened before this spectator had read the end of the match."""
+    """The next table opens before the spectator has read the end of the match, and its host leaves soon after."""
     (host,), opened = await people.table(2, "A", ruleset=TINY)
     watching = await watcher(people, opened.join_line)
     await host.until(Watching)
@@ -235,7 +235,7 @@ async def test_host_and_players_see_spectators_under_the_names_they_trust(people
     await host.until(Watching, lambda event: event.names == ("Eve",))
     (ben,) = await people.join(opened.join_line, "B")
     ben.hold()
-    await ben.until(Watching, lambda event: event.names == ("a spectator",))  # she follows the match over two links
+    await ben.until(Watching, lambda event: event.names == ("a spectator",))  # Eve now has a link with each player
     await eve.leave()
     await ben.until(Watching, lambda event: event.names == ())
     await host.until(Watching, lambda event: event.names == ())
@@ -244,7 +244,7 @@ async def test_host_and_players_see_spectators_under_the_names_they_trust(people
 
 
 async def test_a_spectator_who_leaves_as_a_table_opens_is_no_longer_counted(people: Company) -> None:
-    """The lobby once kept showing *1 watching*."""
+    """The lobby once kept showing *1 watching* after the spectator had left."""
     (host,), opened = await people.table(2, "A")
     watching = await watcher(people, opened.join_line)
     await host.until(Watching)
@@ -281,7 +281,7 @@ async def test_a_late_spectator_is_shown_the_current_state(people: Company) -> N
 
 
 async def test_a_spectator_sees_no_clock_for_a_turn_that_began_earlier(people: Company) -> None:
-    """The clock once restarted on arrival: spectators saw two minutes for a player who had ten seconds left."""
+    """A new spectator's clock once started at full time: it showed two minutes for a player with ten seconds left."""
     players, _ = await people.table(3)
     await in_mid_match(players[0])
     for player in players[1:]:
@@ -293,7 +293,7 @@ async def test_a_spectator_sees_no_clock_for_a_turn_that_began_earlier(people: C
     for player in players:
         assert player.node.clock() is not None
     assert watching.node.clock() is None
-    await watcher(people, address(players[2]), "V")  # the first spectator gets no news from that
+    await watcher(people, address(players[2]), "V")  # must not start the first spectator's clock
     assert watching.node.clock() is None
     players[0].go_on()
     players[0].hold()
@@ -485,7 +485,7 @@ async def test_a_spectator_gets_the_votes_that_evict_a_player(people: Company) -
     transcripts = [end.transcript.read_bytes() for end in ends]
     assert len({end.places for end in ends}) == 1
     assert [verify(each).verdict for each in transcripts] == ["unproven"] * 4
-    assert len(set(transcripts)) == 1  # two of three votes are a majority, and there are no more votes
+    assert len(set(transcripts)) == 1  # equal, because exactly two players voted: a majority of three
 
 
 async def test_a_spectator_is_told_when_the_host_leaves_before_the_start(people: Company) -> None:
@@ -496,7 +496,7 @@ async def test_a_spectator_is_told_when_the_host_leaves_before_the_start(people:
 
 
 async def test_a_spectator_has_a_separate_rate_limit_for_each_player(people: Company) -> None:
-    """The players that it follows may share one machine, and each relays the whole match."""
+    """The players may share one machine, and each of them sends the spectator the whole match."""
     players, opened = await people.table(3)
     await in_mid_match(players[1])
     watching = await watcher(people, opened.join_line)
@@ -510,7 +510,7 @@ async def test_a_spectator_has_a_separate_rate_limit_for_each_player(people: Com
 
 
 class Stranger:
-    """A peer that sends what a test wants, and records what it receives."""
+    """A peer that records all frames it receives. A test decides what it sends."""
 
     def __init__(self) -> None:
         self.identity = Identity.generate()
@@ -623,7 +623,7 @@ async def test_a_genesis_is_accepted_only_from_its_players(people: Company) -> N
 
 
 async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody can advertise a match that is played elsewhere; the next advertised address is tried then."""
+    """Anybody can advertise a match that is played elsewhere. The spectator then tries the next advertised address."""
     players, _ = await people.table(2)
     others = [await people.sit(name) for name in "YZ"]
     await others[1].node.join((await others[0].node.host(TableSettings("Saturday", CLASSIC, 2))).join_line)
@@ -644,7 +644,7 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
 
 
 class FakePlayer:
-    """A peer that shows a match to everybody who asks."""
+    """A peer that sends a match's genesis to every spectator."""
 
     def __init__(self, genesis: bytes, aim: Aim) -> None:
         self.identity = Identity.generate()

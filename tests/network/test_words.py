@@ -1,4 +1,4 @@
-"""Chat over real links: everybody at the table receives each message once, and nobody can send it for another."""
+"""Chat over real links: all at the table receive each message once, and no peer can chat in another's name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def heard(player: Player) -> list[tuple[str, str]]:
 
 
 async def all_hear(speaker: Player, text: str, *others: Player) -> None:
-    """Let somebody send a chat message, and wait until all others have received it."""
+    """Let ``speaker`` send a chat message, and wait until all others have received it."""
     speaker.node.say(text)
     for player in (speaker, *others):
         said = await player.until(Said, lambda said: said.text == text)
@@ -34,13 +34,13 @@ async def all_hear(speaker: Player, text: str, *others: Player) -> None:
 
 
 def throw(sender: Player, receiver: Player, *words: SignedWord) -> None:
-    """Send any signed chat messages over a player's link."""
+    """Send signed chat messages, whoever signed them, over the sender's link to the receiver."""
     for word in words:
         sender.node._runtime.post(receiver.node.identity.public, Say(word.data, word.signature))
 
 
 async def lobby(people: Company, seats: int = 4) -> tuple[list[Player], Player, str]:
-    """Return a host and two guests at a table that waits for more, a spectator, and the join line."""
+    """Return a host and two guests at a table with a free seat, a spectator, and the join line."""
     (host, *guests), opened = await people.table(seats, "ABC")
     for guest in guests:
         await guest.until(LobbyChanged, lambda event: len(event.players) == 3)
@@ -78,7 +78,7 @@ async def test_players_and_spectators_receive_chat_during_and_after_a_match(peop
     await all_hear(players[1], "well played", players[0], players[2], *watching)
     for player in (*players, *watching):
         names = [name for name, _ in heard(player)]
-        assert sorted(names) == ["A", "B", "B", "C"]  # each once, by however many paths it arrived
+        assert sorted(names) == ["A", "B", "B", "C"]  # each message once, although it may arrive over several links
 
 
 async def test_chat_is_in_no_transcript_and_no_file(people: Company) -> None:
@@ -95,7 +95,7 @@ async def test_chat_is_in_no_transcript_and_no_file(people: Company) -> None:
 
 
 async def test_chat_of_a_restarted_player_is_accepted_again(people: Company) -> None:
-    """The number of a chat message increases across a restart, although it is not stored."""
+    """Its chat messages get higher numbers after the restart, although no number is stored."""
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     await all_hear(players[1], "one moment", players[0])
@@ -154,14 +154,14 @@ async def test_a_host_alone_at_the_table_cannot_chat(people: Company) -> None:
 
 
 async def settled(sender: Player, receiver: Player, text: str) -> None:
-    """Wait until the receiver has handled everything that the sender sent before."""
+    """Wait until the receiver has handled all frames that the sender has sent so far."""
     context = sender.node._active.floors()[-1].context
     throw(sender, receiver, sign_word(context, sender.node.identity, 2**62, text))
     await receiver.until(Said, lambda said: said.text == text)
 
 
 async def test_chat_cannot_be_replayed_elsewhere_or_in_anothers_name(people: Company) -> None:
-    """A hostile player has chat messages of all others, and a link to each."""
+    """The hostile player has received chat from all others, and has a link with each."""
     players, _ = await people.table(3)
     await in_mid_match(players[0])
     honest, hostile, other = players
@@ -183,7 +183,7 @@ async def test_chat_cannot_be_replayed_elsewhere_or_in_anothers_name(people: Com
     throw(hostile, honest, *[sign_word(here, eve, 10, "once")] * 3, sign_word(here, eve, 9, "out of order"))
     await settled(hostile, honest, "that is all")
     assert heard(honest)[before:] == [("B", "once"), ("B", "that is all")]
-    assert honest.told(PeerLost) == []  # no such message is a reason to cut anybody off
+    assert honest.told(PeerLost) == []  # none of these messages cuts a link
     players[0].go_on()
     await agree(*players)
 
@@ -224,7 +224,7 @@ async def test_a_flood_of_chat_is_limited_and_cuts_no_link(people: Company) -> N
     throw(hostile, honest, *flood)
     await asyncio.sleep(0)
     last = sign_word(match.history.match, hostile.node.identity, 2**61, "last")
-    while ("B", "last") not in heard(honest):  # as soon as the rate limit allows
+    while ("B", "last") not in heard(honest):  # the rate limit soon allows chat again
         throw(hostile, honest, last)
         await asyncio.sleep(0.2)
     assert limits.WORD_BURST_HEARD <= len(heard(honest)) <= limits.WORD_BURST_HEARD + 3
@@ -265,7 +265,7 @@ async def test_chat_of_spectators_and_strangers_is_ignored(people: Company) -> N
 
 
 async def test_chat_sent_while_the_match_starts_is_not_lost(people: Company) -> None:
-    """Each player moves from the table to the match separately; a late one receives messages from both."""
+    """Players move from the table to the match one by one. A late one receives chat for both."""
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3))
     guests = [await people.sit(name) for name in "BC"]
