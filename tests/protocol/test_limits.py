@@ -1,4 +1,4 @@
-"""What a peer may make a node do has a bound, each bound is the promised one, and says why it is what it is."""
+"""Every resource that a peer can make a node spend has a limit: the documented one, with its reason beside it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOST = "127.0.0.1"
 FINGERPRINT = Identity.generate().fingerprint
 
 
-def test_the_limits_are_those_that_were_promised() -> None:
+def test_every_limit_has_its_documented_value() -> None:
     bounds = Limits()
     assert (bounds.frame_before_welcome, bounds.frame) == (4 * 1024, 64 * 1024)
     assert (bounds.handshake, bounds.started_frame) == (5, 10)
@@ -85,7 +85,7 @@ def answers(match: Match, step: int, now: float, sender: int = 1, cursor: int = 
     return [frame for frame in frames if isinstance(frame, Page)]
 
 
-def test_a_peer_is_answered_eight_times_a_second_whatever_it_asks_for() -> None:
+def test_a_peer_gets_at_most_eight_answers_a_second() -> None:
     match = finished()
     assert sum(len(answers(match, step % 3, now=100.0)) for step in range(20)) == 8
     assert answers(match, 4, now=100.1) == []
@@ -93,7 +93,7 @@ def test_a_peer_is_answered_eight_times_a_second_whatever_it_asks_for() -> None:
     assert sum(len(answers(match, 3, now=101.1)) for _ in range(20)) == 8
 
 
-def test_useless_answers_over_an_old_link_count_over_the_next() -> None:
+def test_useless_answers_still_count_after_the_peer_reconnects() -> None:
     match = finished()
     asking = CatchUp(match.replica)
     useless = Page(match.history.match, 0, ())
@@ -108,8 +108,8 @@ def test_useless_answers_over_an_old_link_count_over_the_next() -> None:
     assert [author for author, _ in asking.questions(2)] == [1]
 
 
-def test_who_learnt_something_from_answers_and_still_differs_asks_once_more() -> None:
-    """A third message of a slot may come before what supports it, in the page before."""
+def test_a_node_that_learned_from_a_peer_but_still_differs_asks_it_once_more() -> None:
+    """A page may carry the third message of a slot before the message that supports it."""
     match = finished()
     replica = Replica(match.history.genesis_data, None)
     asking, theirs = CatchUp(replica), match.catch_up.have()
@@ -125,7 +125,7 @@ def test_who_learnt_something_from_answers_and_still_differs_asks_once_more() ->
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["first first", "last first"])
-def test_of_messages_for_later_steps_the_last_to_arrive_are_kept_and_the_others_asked_again(order: int) -> None:
+def test_only_the_last_messages_for_later_steps_are_kept_and_the_others_requested_again(order: int) -> None:
     match = finished()
     replica = Replica(match.history.genesis_data, None)
     said = [signed for position in match.history.chain[1:] for signed in position.entries.values()]
@@ -141,7 +141,7 @@ def test_of_messages_for_later_steps_the_last_to_arrive_are_kept_and_the_others_
     assert replica.history.position.step == ahead[limits.FUTURE_PER_AUTHOR + 2 + 2 * order].message.step
 
 
-def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
+def test_each_page_fits_into_a_frame_and_starts_where_the_last_one_ended() -> None:
     match = finished()
     shown: list[tuple[bytes, bytes]] = []
     cursor, now = 0, 100.0
@@ -159,7 +159,7 @@ def test_pages_fit_into_frames_and_go_on_where_the_one_before_ended() -> None:
     assert set(shown[len(history) :]) == witnessed | {signed.wire for signed in match.history.results.values()}
 
 
-async def test_only_the_first_of_very_many_addresses_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_first_addresses_of_a_long_list_are_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
     dialled: list[Address] = []
 
     async def note(_: Dialer, address: Address, *options: object) -> None:
@@ -173,7 +173,7 @@ async def test_only_the_first_of_very_many_addresses_are_dialled(monkeypatch: py
     assert dialled == addresses[: limits.ADDRESSES_PER_PEER]
 
 
-def test_a_join_line_has_no_more_addresses_than_are_dialled() -> None:
+def test_a_join_line_lists_only_as_many_addresses_as_are_dialled() -> None:
     hosts = [f"192.0.2.{number}:7000" for number in range(limits.ADDRESSES_PER_PEER + 1)]
     assert len(parse_join_line(f"{','.join(hosts[1:])}/{FINGERPRINT}").addresses) == limits.ADDRESSES_PER_PEER
     with pytest.raises(ValueError, match="at most 16 addresses"):
@@ -181,7 +181,7 @@ def test_a_join_line_has_no_more_addresses_than_are_dialled() -> None:
 
 
 class Owner:
-    """Of a mesh: welcomes everybody and notes who came and went."""
+    """The owner of a mesh. It welcomes every peer and records which ones connected and disconnected."""
 
     def __init__(self) -> None:
         self.ups: list[bytes] = []
@@ -211,7 +211,7 @@ class Owner:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """Move the time of meshes by what stands in the list."""
+    """Advance the event loop's clock by the seconds that a test puts into the list."""
     ahead = [0.0]
     loop = asyncio.BaseEventLoop
     real = loop.time
@@ -219,8 +219,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     return ahead  # type: ignore[return-value]
 
 
-async def test_a_link_of_one_identity_is_replaced_at_most_once_in_two_seconds(clock: list[float]) -> None:
-    """One key on two machines, and both dial as often as they can."""
+async def test_an_identity_can_replace_its_link_at_most_once_in_two_seconds(clock: list[float]) -> None:
+    """Two machines share one key, and both dial as often as they can."""
     identity = Identity.generate()
     host, owner = Owner(), credentials(identity.private_key)
     table = Mesh(credentials(Identity.generate().private_key), host)

@@ -1,4 +1,4 @@
-"""Links carry messages between nodes that prove their keys, and nothing that a peer does costs more than its own link.
+"""Links carry messages between nodes that prove their keys. A misbehaving peer loses its own link and harms no other.
 
 Every test here uses real sockets and real TLS, and fails if anything reaches the event loop's exception handler.
 """
@@ -52,7 +52,7 @@ async def test_two_nodes_exchange_messages_of_every_size(opens: Opener) -> None:
     assert host_link.remote == link.local
 
 
-async def test_messages_sent_before_closing_arrive_and_both_sides_hear_of_the_end_once(opens: Opener) -> None:
+async def test_messages_sent_before_closing_arrive_and_each_side_learns_of_the_end_once(opens: Opener) -> None:
     table = await opens()
     guest = Recorder()
     link = await table.dial(guest)
@@ -67,7 +67,7 @@ async def test_messages_sent_before_closing_arrive_and_both_sides_hear_of_the_en
     assert not link.is_up
 
 
-async def test_a_burst_before_closing_arrives_whole_though_the_connection_ends_in_its_middle(opens: Opener) -> None:
+async def test_a_burst_sent_just_before_closing_arrives_complete(opens: Opener) -> None:
     table = await opens()
     link = await table.dial(Recorder())
     burst = [b"%d" % number for number in range(3 * FRAMES_AT_ONCE)]
@@ -80,8 +80,8 @@ async def test_a_burst_before_closing_arrives_whole_though_the_connection_ends_i
     await table.recorder.links[0].wait_closed()
 
 
-async def test_a_flood_before_closing_is_dropped_with_its_connection(opens: Opener) -> None:
-    """Else its author would have a place here for as long as the rate holds the flood back."""
+async def test_a_flood_above_the_rate_is_dropped_once_its_connection_closes(opens: Opener) -> None:
+    """Otherwise the sender would occupy a place until the rate limit had let the whole flood through."""
     table = await opens(Limits(own_machine_rate=RATE))
     link = await table.dial(Recorder())
     for _ in range(5 * BURST):
@@ -94,7 +94,7 @@ async def test_a_flood_before_closing_is_dropped_with_its_connection(opens: Open
 
 @pytest.mark.parametrize("way", ["drop", "close"])
 async def test_a_link_that_is_still_delivering_can_be_ended(opens: Opener, way: str) -> None:
-    """Its connection is gone."""
+    """The peer has closed the connection already, and its last frames are still being delivered."""
     table = await opens()
     recorder, link = table.recorder, await table.dial(Recorder())
     taken = recorder.frame_received
@@ -115,7 +115,7 @@ async def test_a_link_that_is_still_delivering_can_be_ended(opens: Opener, way: 
     assert len(recorder.frames) < 5 * FRAMES_AT_ONCE
 
 
-async def test_messages_sent_before_closing_arrive_though_much_from_the_peer_is_unread(opens: Opener) -> None:
+async def test_messages_sent_before_closing_arrive_even_if_much_from_the_peer_is_unread(opens: Opener) -> None:
     table = await opens(Limits(own_machine_rate=5, burst=5, handshake=2))
     talker = Recorder()
     link = await table.dial(talker)
@@ -146,7 +146,7 @@ async def test_a_message_of_a_wrong_length_is_not_sent(opens: Opener, size: int)
         link.send(bytes(size))
 
 
-# Hostile bytes: every one of these is cut off, and an honest node beside it is served
+# Hostile bytes: each sender is cut off while an honest node is still served
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ async def test_a_peer_that_speaks_no_tls_is_cut_off(opens: Opener, bytes_sent: b
     assert len(table.recorder.links) == 1  # the honest one
 
 
-async def test_a_handshake_byte_by_byte_is_cut_off(opens: Opener) -> None:
+async def test_a_handshake_sent_byte_by_byte_is_cut_off(opens: Opener) -> None:
     table = await opens()
     reader, writer = await asyncio.open_connection(HOST, table.listener.port)
     outgoing = ssl.MemoryBIO()
@@ -229,10 +229,10 @@ async def test_frames_may_be_long_once_welcome_has_been_exchanged(opens: Opener)
     assert table.recorder.ends == []
 
 
-async def test_a_frame_above_the_limit_is_refused_by_its_length_also_after_welcome(opens: Opener) -> None:
+async def test_a_header_above_the_frame_limit_is_refused_after_welcome_too(opens: Opener) -> None:
     table = await opens(Limits(handshake=2, shutdown=0.2))
     _, writer = await raw_tls(table, client_context(identity()))
-    writer.write(frame_header(bytes(FRAME + 1)))  # and nothing of the frame itself
+    writer.write(frame_header(bytes(FRAME + 1)))  # the header only
     await table.recorder.until(lambda: bool(table.recorder.ends))
     assert table.recorder.reasons == [f"{BREACH}: it sent a frame of {FRAME + 1} bytes, where {FRAME} are allowed"]
     writer.close()
@@ -241,7 +241,7 @@ async def test_a_frame_above_the_limit_is_refused_by_its_length_also_after_welco
 # Rates and queues
 
 
-async def test_a_peer_that_does_not_read_loses_its_link_and_nobody_else_does(opens: Opener) -> None:
+async def test_a_peer_that_stops_reading_loses_its_link_and_no_other_peer_does(opens: Opener) -> None:
     table = await opens(Limits(outgoing_queue=256 * KIB, handshake=2, shutdown=0.2))
     _, writer = await raw_tls(table, client_context(identity()))
     writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -258,7 +258,7 @@ async def test_a_peer_that_does_not_read_loses_its_link_and_nobody_else_does(ope
     writer.transport.abort()
 
 
-async def test_above_the_rate_reading_stops_and_nothing_is_lost(opens: Opener) -> None:
+async def test_reading_pauses_above_the_rate_and_nothing_is_lost(opens: Opener) -> None:
     table = await opens(Limits(own_machine_rate=100, burst=10, silence=0.5, keepalive=0.1, handshake=2))
     link = await table.dial(Recorder())
     messages = [b"%d" % n for n in range(60)]
@@ -272,7 +272,7 @@ async def test_above_the_rate_reading_stops_and_nothing_is_lost(opens: Opener) -
 
 
 @pytest.mark.parametrize("size", [1000, FRAME], ids=["messages", "pages"])
-async def test_a_flood_is_held_back_by_the_flooder_itself(opens: Opener, size: int) -> None:
+async def test_a_flood_overflows_the_outgoing_queue_of_the_flooder(opens: Opener, size: int) -> None:
     slow = Limits(own_machine_rate=5, burst=5, catch_up_rate=FRAME, catch_up_burst=5 * FRAME, silence=60, handshake=2)
     table = await opens(slow)
     flooder = Recorder()
@@ -287,25 +287,27 @@ async def test_a_flood_is_held_back_by_the_flooder_itself(opens: Opener, size: i
     assert len(table.recorder.frames) < 20
 
 
-async def test_history_for_catch_up_is_counted_in_bytes_and_apart_from_messages(opens: Opener) -> None:
+async def test_catch_up_pages_have_a_byte_allowance_separate_from_messages(opens: Opener) -> None:
     slow = Limits(own_machine_rate=1, burst=10, catch_up_rate=FRAME, catch_up_burst=4 * FRAME, handshake=2)
     table = await opens(slow)
     link = await table.dial(Recorder())
     pages, messages = [bytes(FRAME)] * 3, [b"%d" % n for n in range(9)]
     for each in (*pages, *messages):
         link.send(each)
-    await table.recorder.until(lambda: len(table.recorder.frames) == 12)  # pages took nothing from the messages
+    await table.recorder.until(
+        lambda: len(table.recorder.frames) == 12
+    )  # pages do not use up the allowance for messages
     for _ in range(3):
         link.send(bytes(FRAME))
-    await table.recorder.until(lambda: len(table.recorder.frames) == 14)  # the last of them on credit
+    await table.recorder.until(lambda: len(table.recorder.frames) == 14)  # the last one overdraws the allowance
     await asyncio.sleep(0.3)
     assert len(table.recorder.frames) == 14
     await table.recorder.until(lambda: len(table.recorder.frames) == 15)
     assert table.recorder.ends == []
 
 
-async def test_a_burst_of_one_peer_does_not_hold_up_what_another_has_sent(opens: Opener) -> None:
-    """All of it was handled before anything of the other link."""
+async def test_a_burst_from_one_peer_does_not_delay_another_peers_frames(opens: Opener) -> None:
+    """Once the whole burst was handled before the first frame of the other link."""
     table = await opens(Limits(handshake=2))
     flooder, other = await table.dial(Recorder()), await table.dial(Recorder())
     for link in (flooder, other):
@@ -321,7 +323,7 @@ async def test_a_burst_of_one_peer_does_not_hold_up_what_another_has_sent(opens:
 
 
 @pytest.mark.parametrize("is_own_machine", [True, False])
-async def test_peers_of_other_machines_have_a_rate_and_peers_of_this_machine_have_none(
+async def test_peers_on_other_machines_are_rate_limited_and_peers_on_this_machine_are_not(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, is_own_machine: bool
 ) -> None:
     monkeypatch.setattr(link_module, "is_own_machine", lambda remote, local: is_own_machine)
@@ -341,7 +343,9 @@ async def test_peers_of_other_machines_have_a_rate_and_peers_of_this_machine_hav
     assert any(waits) is not is_own_machine
 
 
-async def test_a_peer_that_is_held_back_and_ends_with_a_bad_frame_is_dropped_without_noise(opens: Opener) -> None:
+async def test_a_throttled_peer_that_ends_with_a_bad_frame_is_dropped_without_an_error_in_the_loop(
+    opens: Opener,
+) -> None:
     table = await opens(Limits(own_machine_rate=100, burst=20, handshake=2, shutdown=0.2))
 
     def send_and_break_off() -> ssl.SSLSocket:
@@ -352,7 +356,7 @@ async def test_a_peer_that_is_held_back_and_ends_with_a_bad_frame_is_dropped_wit
 
     stranger = await asyncio.to_thread(send_and_break_off)
     await table.recorder.until(lambda: len(table.recorder.frames) == 20)
-    # Lies unread while reading is stopped, and is followed by an end of the stream without TLS's own.
+    # Reading has stopped, so this stays unread; then the stream ends without a TLS close_notify.
     stranger.sendall(b"\xff\xff\xff\xff")
     stranger.shutdown(socket.SHUT_WR)
     await table.recorder.until(lambda: bool(table.recorder.ends))
@@ -371,7 +375,7 @@ def link(allowances: Allowances, key: bytes, host: str) -> Allowance:
 
 
 def says(allowance: Allowance, frames: int, now: float = 0, frame: bytes = b"said") -> int:
-    """Have so many frames come over a link; return how many are read at once."""
+    """Receive this number of frames over a link; return how many are read without a wait."""
     for number in range(frames):
         if allowance.must_wait(now):
             return number
@@ -379,7 +383,7 @@ def says(allowance: Allowance, frames: int, now: float = 0, frame: bytes = b"sai
     return frames
 
 
-def test_a_player_has_one_allowance_over_all_links_and_from_all_addresses() -> None:
+def test_a_player_has_one_allowance_for_all_links_and_addresses() -> None:
     allowances = Allowances(Limits())
     allowances.roster = {ADA}
     assert says(link(allowances, ADA, "192.0.2.1"), 2 * BURST) == BURST
@@ -392,15 +396,15 @@ def test_a_player_has_one_allowance_over_all_links_and_from_all_addresses() -> N
     ("others", "is_the_same"),
     [("192.0.2.1", True), ("192.0.2.2", False), ("2001:db8::2", True), ("2001:db8:0:1::2", False)],
 )
-def test_strangers_have_one_allowance_for_each_place_whatever_their_keys(others: str, is_the_same: bool) -> None:
+def test_strangers_at_one_address_share_one_allowance_whatever_their_keys(others: str, is_the_same: bool) -> None:
     allowances = Allowances(Limits())
     mine = "2001:db8::1" if ":" in others else "192.0.2.1"
     assert says(link(allowances, ADA, mine), 2 * BURST) == BURST
     assert says(link(allowances, BEN, others), BURST) == (FIRST_FRAMES if is_the_same else BURST)
 
 
-def test_a_stranger_over_the_rate_holds_up_no_player_and_no_newcomer() -> None:
-    """Those who come from the same place can greet and ask for a seat, and then they are players."""
+def test_a_stranger_over_the_rate_delays_no_player_and_no_newcomer() -> None:
+    """A newcomer from the same address can still say hello and ask for a seat; then it is a player."""
     allowances = Allowances(Limits())
     assert says(link(allowances, ADA, "192.0.2.1"), 2 * BURST) == BURST
     newcomer = link(allowances, BEN, "192.0.2.1")
@@ -409,14 +413,14 @@ def test_a_stranger_over_the_rate_holds_up_no_player_and_no_newcomer() -> None:
     assert says(newcomer, BURST) == BURST
 
 
-def test_first_frames_that_never_wait_count() -> None:
+def test_first_frames_never_wait_but_use_up_the_allowance() -> None:
     allowances = Allowances(Limits())
     for _ in range(BURST // FIRST_FRAMES):
         assert says(link(allowances, ADA, "192.0.2.1"), FIRST_FRAMES) == FIRST_FRAMES
     assert says(link(allowances, ADA, "192.0.2.1"), BURST) == FIRST_FRAMES
 
 
-def test_records_that_carry_next_to_nothing_end_what_never_waits() -> None:
+def test_too_many_nearly_empty_tls_records_make_even_first_frames_wait() -> None:
     allowances = Allowances(Limits())
     allowance = link(allowances, ADA, "192.0.2.1")
     allowance.loose_records = LOOSE_RECORDS + BURST
@@ -424,7 +428,7 @@ def test_records_that_carry_next_to_nothing_end_what_never_waits() -> None:
     assert says(allowance, 1) == 0
 
 
-def test_long_frames_are_counted_by_their_bytes_over_all_links() -> None:
+def test_long_frames_are_counted_in_bytes_over_all_links() -> None:
     bounds = Limits()
     allowances = Allowances(bounds)
     page = bytes(bounds.frame)

@@ -1,4 +1,4 @@
-"""A listener keeps its caps: strangers get few links and few handshakes, and players get in all the same."""
+"""A listener keeps its caps: strangers get few links and few handshakes, and players can still connect."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_connection_that_arrives_while_the_listener_closes_is_cut_off(op
             await asyncio.sleep(0)
         table.listener.close()
         await asyncio.sleep(0.05)
-        gc.collect()  # a connection that was forgotten complains here
+        gc.collect()  # a connection that was not closed warns here
         visitor.settimeout(0)
         with suppress(ConnectionResetError):
             assert visitor.recv(1) == b""
@@ -63,7 +63,7 @@ async def test_ipv4_and_ipv6_share_one_port() -> None:
     await asyncio.sleep(0.05)
 
 
-async def test_a_taken_port_is_said_to_be_taken() -> None:
+async def test_a_port_in_use_is_reported() -> None:
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"port {port} is taken"):
@@ -73,7 +73,7 @@ async def test_a_taken_port_is_said_to_be_taken() -> None:
 # Caps and rates
 
 
-async def test_strangers_are_capped_and_players_get_in_all_the_same(opens: Opener) -> None:
+async def test_links_of_strangers_are_capped_and_players_can_still_connect(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=2, handshake=2))
     player = identity()
     table.listener.allowances.roster = frozenset([player.public_key().public_bytes_raw()])
@@ -89,7 +89,7 @@ async def test_strangers_are_capped_and_players_get_in_all_the_same(opens: Opene
     assert len(table.recorder.links) == 3
 
 
-async def test_one_address_cannot_take_all_places(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_address_cannot_take_every_place(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_module, "is_own_machine", lambda remote, local: False)
     table = await opens(Limits(handshake=2))
     strangers = [Recorder() for _ in range(4)]
@@ -115,12 +115,12 @@ async def test_strangers_who_are_not_welcomed_make_room_for_newer_ones(
     assert len(table.listener._links) <= 3
 
 
-async def test_a_crowd_that_comes_at_once_gets_no_more_places_than_there_are(opens: Opener) -> None:
+async def test_simultaneous_connections_stay_within_the_cap(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=3, handshake=5), widens=False)
     crowd = [Recorder() for _ in range(30)]
     await asyncio.gather(*(table.dial(each, limits=Limits()) for each in crowd), return_exceptions=True)
     links, ends = table.recorder.links, table.recorder.ends
-    # The table may hear of its links after those who dialled, so it may have fewer than three for a moment.
+    # The table may learn of a link later than its dialler, so for a moment it may count fewer than three.
     await table.recorder.until(lambda: len(links) > 3 and len(ends) == len(links) - 3)
     assert sum(link.is_up for link in links) == len(table.listener._links) == 3
 
@@ -132,9 +132,9 @@ async def test_a_crowd_that_comes_at_once_gets_no_more_places_than_there_are(ope
         ((LinkUse.ENGAGED, LinkUse.TRYING, LinkUse.IDLE), 2),
         ((LinkUse.ENGAGED, LinkUse.TRYING, LinkUse.ENGAGED), 1),
     ],
-    ids=["the oldest of equals", "who has asked for nothing", "who tries a code"],
+    ids=["the oldest of equals", "one that has asked for nothing", "one that tries a code"],
 )
-async def test_of_welcomed_strangers_those_of_least_use_make_room(
+async def test_the_least_useful_welcomed_stranger_makes_room(
     opens: Opener, uses: tuple[LinkUse, ...], displaced: int
 ) -> None:
     table = await opens(Limits(links_outside_roster=3, handshake=5))
@@ -148,8 +148,8 @@ async def test_of_welcomed_strangers_those_of_least_use_make_room(
     assert [bool(each.ends) for each in guests] == [number == displaced for number in range(3)]
 
 
-async def test_a_newcomer_makes_no_room_for_those_who_come_from_one_place_again_and_again(opens: Opener) -> None:
-    """Even if all of these try a code, and the newcomer has not asked for anything yet."""
+async def test_repeat_visitors_from_one_address_do_not_displace_a_newcomer(opens: Opener) -> None:
+    """This holds even if all the repeat visitors try a code and the newcomer has asked for nothing yet."""
     table = await opens(Limits(links_outside_roster=3, handshake=5))
     guests = [Recorder() for _ in range(3)]
     for number, each in enumerate(guests, 1):
@@ -164,7 +164,7 @@ async def test_a_newcomer_makes_no_room_for_those_who_come_from_one_place_again_
     assert [bool(each.ends) for each in guests] == [False, True, False]
 
 
-async def test_a_stranger_who_was_refused_keeps_no_place_until_the_refusal_is_read(opens: Opener) -> None:
+async def test_a_refused_stranger_frees_its_place_before_it_reads_the_refusal(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=1, handshake=5, shutdown=5))
     _, writer = await raw_tls(table, client_context(identity()))
     await table.recorder.until(lambda: bool(table.recorder.links))
@@ -173,7 +173,7 @@ async def test_a_stranger_who_was_refused_keeps_no_place_until_the_refusal_is_re
     writer.transport.abort()
 
 
-async def test_strangers_with_business_stay(opens: Opener) -> None:
+async def test_engaged_links_of_strangers_are_not_displaced(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=3, handshake=5))
     welcomed = [Recorder() for _ in range(3)]
     for each in welcomed:
@@ -185,14 +185,14 @@ async def test_strangers_with_business_stay(opens: Opener) -> None:
     assert [each.ends for each in welcomed] == [[], [], []]
 
 
-async def test_many_nodes_of_one_machine_can_link_up(opens: Opener) -> None:
+async def test_many_nodes_on_one_machine_can_connect(opens: Opener) -> None:
     table = await opens()
     for _ in range(6):
         await table.dial(Recorder())
     await table.recorder.until(lambda: len(table.recorder.links) == 6)
 
 
-async def test_a_link_that_is_gone_frees_its_place(opens: Opener) -> None:
+async def test_a_closed_link_frees_its_place(opens: Opener) -> None:
     table = await opens(Limits(links_outside_roster=1, handshake=2))
     assert await table.is_alive()
     await table.recorder.until(lambda: len(table.recorder.ends) == 1)
@@ -213,7 +213,7 @@ async def test_a_players_newest_link_displaces_the_oldest(opens: Opener) -> None
 
 
 async def test_the_link_that_serves_a_match_outlives_other_connections_of_its_player(opens: Opener) -> None:
-    """A player who looks for somebody else at this node's addresses makes some, and ends them at once."""
+    """A player who searches for another peer at this node's addresses opens short-lived connections."""
     table = await opens(Limits(links_per_member=2, handshake=2), widens=False)
     player = identity()
     table.listener.allowances.roster = frozenset([player.public_key().public_bytes_raw()])
@@ -226,8 +226,8 @@ async def test_the_link_that_serves_a_match_outlives_other_connections_of_its_pl
     assert [link for link, _ in table.recorder.ends] == table.recorder.links[1:3]
 
 
-async def test_links_of_one_player_that_come_at_once_stay_within_the_limit(opens: Opener) -> None:
-    patient = Limits(links_per_member=3, handshake=60)  # thirty handshakes take their time on a busy machine
+async def test_simultaneous_links_of_one_player_stay_within_the_limit(opens: Opener) -> None:
+    patient = Limits(links_per_member=3, handshake=60)  # thirty handshakes are slow on a busy machine
     table = await opens(patient)
     player = identity()
     table.listener.allowances.roster = frozenset([player.public_key().public_bytes_raw()])
@@ -237,7 +237,7 @@ async def test_links_of_one_player_that_come_at_once_stay_within_the_limit(opens
     assert sum(link.is_up for link in table.recorder.links) == 3
 
 
-async def test_open_connections_that_do_nothing_keep_nobody_out(opens: Opener) -> None:
+async def test_idle_connections_keep_no_peer_out(opens: Opener) -> None:
     table = await opens(Limits(handshakes=4, handshake=5))
     idle = [socket.create_connection((HOST, table.listener.port)) for _ in range(20)]
     assert await table.is_alive()
@@ -247,7 +247,7 @@ async def test_open_connections_that_do_nothing_keep_nobody_out(opens: Opener) -
         each.close()
 
 
-async def test_an_address_that_begins_too_many_handshakes_is_refused_and_another_is_not() -> None:
+async def test_an_address_that_starts_too_many_handshakes_is_refused_and_another_is_not() -> None:
     limits = dataclasses.replace(KNOCKING, handshake_burst=3, handshake_rate=0.1)
     recorder = Recorder()
     listener = await listen([HOST, "::1"], 0, credentials(identity()), recorder, limits)
@@ -265,7 +265,7 @@ async def test_an_address_that_begins_too_many_handshakes_is_refused_and_another
     await asyncio.sleep(0.05)
 
 
-async def test_handshakes_of_all_addresses_together_are_paced_and_none_is_lost(opens: Opener) -> None:
+async def test_all_handshakes_together_are_paced_and_none_is_lost(opens: Opener) -> None:
     table = await opens(dataclasses.replace(KNOCKING, accept_burst=2, accept_rate=4))
     loop = asyncio.get_running_loop()
     begun = loop.time()
@@ -274,18 +274,20 @@ async def test_handshakes_of_all_addresses_together_are_paced_and_none_is_lost(o
     assert loop.time() - begun >= 0.5
 
 
-def test_others_in_any_number_give_an_address_no_new_allowance() -> None:
+def test_an_address_gets_no_new_allowance_however_many_others_connect() -> None:
     visits: Buckets[str] = Buckets(rate=5, burst=2, most=8)
     assert [visits.bucket("fe80::1", now=0).admits(0) for _ in range(3)] == [True, True, False]
     admitted = sum(visits.bucket(f"2001:db8::{number}", now=0).admits(0) for number in range(256))
-    assert admitted == 7 + 2  # those with a bucket of their own, and those who share one
+    assert admitted == 7 + 2  # seven addresses have a bucket each; the rest share one with two tokens
     assert not visits.bucket("fe80::1", now=0).admits(0)
     assert len(visits) == 8
     assert [visits.bucket("fe80::2", now=1).admits(1) for _ in range(3)] == [True, True, False]
     assert len(visits) == 8
 
 
-async def test_a_crowd_at_the_door_does_not_stop_the_event_loop(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_simultaneous_connections_do_not_block_the_event_loop(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = await opens()
     received: list[socket.socket] = []
     receive = table.listener._receive
@@ -305,7 +307,7 @@ async def test_a_crowd_at_the_door_does_not_stop_the_event_loop(opens: Opener, m
     assert len(received) == 31
 
 
-async def test_strangers_who_were_cut_off_leave_nothing_for_the_collector(opens: Opener) -> None:
+async def test_strangers_who_were_cut_off_leave_no_reference_cycles(opens: Opener) -> None:
     def remains() -> int:
         return sum(isinstance(each, Link | Channel | ssl.SSLObject) for each in gc.get_objects())
 

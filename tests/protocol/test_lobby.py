@@ -1,4 +1,4 @@
-"""The seats of a table, and what a guest does not sign."""
+"""A table's seats, and the proposals that a guest refuses to sign."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def refusal(hosted: HostedTable, identity: bytes, wire: Value) -> str:
     return caught.value.code
 
 
-def test_guests_sit_in_the_order_in_which_they_came_until_the_table_is_full() -> None:
+def test_guests_are_seated_in_order_of_arrival_until_the_table_is_full() -> None:
     hosted = table()
     assert not hosted.is_full
     for guest in (BEA, ANN):
@@ -52,7 +52,7 @@ def test_guests_sit_in_the_order_in_which_they_came_until_the_table_is_full() ->
     assert refusal(hosted, COY.join.identity, COY.wire) == "full"
 
 
-def test_a_seat_that_was_left_is_free_again() -> None:
+def test_a_seat_is_free_again_once_its_guest_leaves() -> None:
     hosted = table(2)
     hosted.admit(ANN.join.identity, ANN.wire)
     assert hosted.release(ANN.join.identity)
@@ -61,7 +61,7 @@ def test_a_seat_that_was_left_is_free_again() -> None:
     assert hosted.records == (HOST, BEA)
 
 
-def test_a_guest_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
+def test_a_guest_who_joins_twice_keeps_one_seat_with_the_newer_record() -> None:
     hosted = table(2)
     hosted.admit(ANN.join.identity, ANN.wire)
     again = join_record(b"another match", 1, nickname=ANN.join.nickname, identity=identity_of(b"lobby", 1))
@@ -70,7 +70,7 @@ def test_a_guest_who_joins_twice_has_one_seat_and_the_newer_record() -> None:
     assert hosted.records == (HOST, again)
 
 
-def test_a_guest_has_the_name_with_which_it_sat_down_until_it_leaves() -> None:
+def test_a_guest_keeps_its_first_name_until_it_leaves() -> None:
     hosted = table()
     hosted.admit(ANN.join.identity, ANN.wire)
     renamed = join_record(b"lobby", 1, nickname="ann again")
@@ -98,7 +98,7 @@ def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:
 
 
 def claimed(place: str) -> JoinRecord:
-    """Return the join record of somebody who claims a key of Ann's for this place in their own."""
+    """Return a valid join record whose match key, or whose identity, equals Ann's match key."""
     seed = match_seed(b"lobby", 1)
     if place == "match key":
         return make_join_record(
@@ -109,8 +109,8 @@ def claimed(place: str) -> JoinRecord:
 
 
 @pytest.mark.parametrize("place", ["identity", "match key"])
-def test_nobody_sits_down_with_a_key_that_is_another_players(place: str) -> None:
-    """Else no match could be formed, and whoever completes the table would suffer for it."""
+def test_a_guest_cannot_join_with_another_players_key(place: str) -> None:
+    """Otherwise no match could form once the table is full, and the last guest to sit down would be blamed."""
     hosted = table()
     hosted.admit(ANN.join.identity, ANN.wire)
     record = claimed(place)
@@ -119,7 +119,7 @@ def test_nobody_sits_down_with_a_key_that_is_another_players(place: str) -> None
     hosted.admit(record.join.identity, record.wire)
 
 
-def test_a_private_table_takes_its_token_only_and_an_open_one_needs_none() -> None:
+def test_a_private_table_requires_its_token_and_an_open_table_needs_none() -> None:
     identifier = private_table_id("SECRET")
     own = join_record(b"lobby", 0, table=identifier)
     private, public = HostedTable(TableSettings("Friday", CLASSIC, 3), identifier, own, "SECRET"), table()
@@ -135,7 +135,7 @@ def test_a_private_table_takes_its_token_only_and_an_open_one_needs_none() -> No
             private.check_aim(WatchAim(identifier, token))
 
 
-def test_a_guest_of_another_table_is_told_that_it_is_gone() -> None:
+def test_a_guest_who_asks_for_another_table_is_told_that_it_is_gone() -> None:
     with pytest.raises(NotAdmittedError) as caught:
         table().check_aim(TableAim(b"x" * 16, ""))
     assert caught.value.code == "no-table"
@@ -164,7 +164,7 @@ def roster(*records: object) -> dict[str, object]:
 A, B, C = (bytes((number,)) * 32 for number in range(3))
 
 
-def test_a_guest_is_silent_for_fifteen_seconds_in_all_proposals_together() -> None:
+def test_a_guest_may_delay_its_signatures_for_fifteen_seconds_in_total() -> None:
     attendance = Attendance()
     attendance.await_((A, B), 0.0)
     assert attendance.due() == UNSIGNED
@@ -186,7 +186,7 @@ def test_a_guest_without_a_link_has_two_seconds_to_come_back() -> None:
     assert (attendance.due(), attendance.late(6.9), attendance.late(7.0)) == (7.0, [], [A])
 
 
-def test_a_guest_sits_down_again_once() -> None:
+def test_a_guest_may_return_to_its_seat_only_once() -> None:
     attendance = Attendance()
     assert [attendance.note_return(A), attendance.note_return(B), attendance.note_return(A)] == [True, True, False]
 
@@ -208,7 +208,7 @@ def admitted(attendance: Attendance, identity: bytes, guests: Sequence[bytes]) -
         ((C, C, C), False, ("full", "closed")),
     ],
 )
-def test_who_is_seated_while_proposals_are_made(
+def test_only_some_guests_are_admitted_while_proposals_are_made(
     failed: tuple[bytes, ...], is_started: bool, expected: tuple[str, str]
 ) -> None:
     attendance = Attendance()
@@ -233,7 +233,7 @@ BAD_PROPOSALS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("changes", BAD_PROPOSALS.values(), ids=BAD_PROPOSALS.keys())
-def test_a_guest_signs_nothing_else(changes: dict[str, object]) -> None:
+def test_a_guest_refuses_to_sign_a_changed_proposal(changes: dict[str, object]) -> None:
     hosted, seat = seated()
     proposal: Genesis = hosted.genesis()._replace(**changes)  # type: ignore[arg-type]
     with pytest.raises(MalformedGenesisError):
@@ -270,7 +270,7 @@ BAD_WORDS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("changes", BAD_WORDS.values(), ids=BAD_WORDS.keys())
-def test_a_guest_does_not_take_any_word_of_the_host(changes: dict[str, object]) -> None:
+def test_a_guest_rejects_invalid_table_details_from_the_host(changes: dict[str, object]) -> None:
     hosted, seat = seated()
     before = seat.shown
     word: Table = hosted.frame()._replace(**changes)  # type: ignore[arg-type]
@@ -280,7 +280,7 @@ def test_a_guest_does_not_take_any_word_of_the_host(changes: dict[str, object]) 
 
 
 @pytest.mark.parametrize("name", ["a\u202eb", "\u3164", " ", "Perudo", "house rules", "\u0301a"])
-def test_nobody_sits_down_by_rules_with_a_name_that_cannot_be_theirs(name: str) -> None:
+def test_a_guest_rejects_rules_with_an_impossible_name(name: str) -> None:
     hosted, _ = seated()
     rules = PRESETS["classic"].with_options({"dice": "3"}).options()
     word = hosted.frame()._replace(ruleset=rules, rules_name="friday")
@@ -292,7 +292,7 @@ def test_nobody_sits_down_by_rules_with_a_name_that_cannot_be_theirs(name: str) 
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "a\u202eb", "\u3164", " a"])
-def test_nobody_sits_down_with_a_player_with_an_unseemly_name(name: str) -> None:
+def test_a_player_with_an_invalid_nickname_gets_no_seat_and_no_signature(name: str) -> None:
     record = join_record(b"seed", 1, nickname=name)
     assert refusal(table(), record.join.identity, record.wire) == "refused"
     hosted, seat = seated()
