@@ -1,4 +1,4 @@
-"""Being found: where multicast begins to work late, and what is no longer there."""
+"""The locator finds tables by multicast, survives network changes, and drops tables that are gone."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ NUMBER = 417
 Opener = Callable[[], Awaitable[Locator]]
 
 
-def test_tests_of_multicast_have_a_network_of_their_own_or_run_in_a_row(
+def test_multicast_tests_have_their_own_network_or_run_one_after_another(
     request: pytest.FixtureRequest, worker_id: str
 ) -> None:
-    """Side by side they would see each other's tables; versions of pytest that pytest-xdist does not know let them."""
+    """In parallel they would see each other's tables, which happens if pytest-xdist ignores their group."""
     has_own = request.config.stash[HAS_OWN_NETWORK]
     assert has_own or worker_id == "master" or request.node.nodeid.endswith("@multicast")
 
@@ -64,7 +64,7 @@ async def test_multicast_is_tried_again_when_the_interfaces_change(
     await locator.close()
 
 
-async def test_a_node_that_fell_silent_is_advertised_no_more(tmp_path: Path) -> None:
+async def test_a_stopped_node_is_no_longer_advertised(tmp_path: Path) -> None:
     await multicast()
     async with company(tmp_path) as people:
         host = await people.sit("A", discovery=True)
@@ -76,7 +76,7 @@ async def test_a_node_that_fell_silent_is_advertised_no_more(tmp_path: Path) -> 
         assert name not in [each.advertisement.name for each in await looking.node.tables(2.0)]
 
 
-async def test_an_unlisted_table_and_its_match_are_advertised_by_nobody(tmp_path: Path) -> None:
+async def test_no_node_advertises_an_unlisted_table_or_its_match(tmp_path: Path) -> None:
     await multicast()
     async with company(tmp_path) as people:
         looking = await people.sit("L", discovery=True)
@@ -95,7 +95,7 @@ async def test_an_unlisted_table_and_its_match_are_advertised_by_nobody(tmp_path
         await host.until(MatchStarted)
         await bot.until(MatchStarted)
         assert name not in [each.advertisement.name for each in await looking.node.tables(1.0)]
-        home = await host.kill()  # and after a return
+        home = await host.kill()  # the match stays unlisted after the host resumes it
         back = await people.sit("A", home=home, discovery=True)
         back.node.party = party
         await back.node.resume()
@@ -103,7 +103,7 @@ async def test_an_unlisted_table_and_its_match_are_advertised_by_nobody(tmp_path
         assert name not in [each.advertisement.name for each in await looking.node.tables(1.0)]
 
 
-def test_a_running_match_is_advertised_even_if_its_table_was_private_but_not_by_its_name() -> None:
+def test_a_match_from_a_private_table_is_advertised_without_the_tables_name() -> None:
     table = private_table_id("SECRET")
     roster = sorted(
         (join_record(b"private", number, table=table) for number in range(2)), key=lambda each: each.join.identity
@@ -127,7 +127,7 @@ def opened() -> tuple[JoinRecord, ...]:
 
 @pytest_asyncio.fixture(loop_scope="function")
 async def opens() -> AsyncIterator[Opener]:
-    """Starts to look around, on loopback."""
+    """Return a function that starts a locator on loopback."""
     await multicast()
     async with AsyncExitStack() as stack:
 
@@ -142,13 +142,13 @@ async def opens() -> AsyncIterator[Opener]:
 
 @pytest.fixture
 def table() -> Advertisement:
-    """A table with a name that nobody else on this machine has."""
+    """A table with a random name, unique on this machine."""
     return Advertisement(secrets.token_hex(16), secrets.token_hex(8), "classic", 1, 2, LOBBY, PROTOCOL_VERSION)
 
 
 @pytest.fixture
 def match(table: Advertisement) -> Advertisement:
-    """A match under that name."""
+    """A match in progress with the same name as ``table``."""
     return replace(table, id=secrets.token_hex(32), seats_taken=2, status=PLAYING)
 
 
@@ -161,7 +161,7 @@ async def test_a_table_is_found_by_name_and_by_id(opens: Opener, table: Advertis
     assert (HOST, 7001) in by_name.addresses
 
 
-async def test_a_table_that_is_not_there_is_not_found(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_table_name_is_an_error(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
     guest = await opens()
     for look in (guest.resolve, guest.resolve_to_watch):
@@ -190,7 +190,7 @@ def test_names_ignore_case_unless_that_tells_two_tables_apart(
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("Fridy", 'did you mean "Friday"?'), ("Zürich", "")])
-async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
+async def test_an_unknown_name_is_answered_with_a_similar_one(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement, typed: str, hint: str
 ) -> None:
     monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
@@ -204,10 +204,10 @@ async def test_a_name_that_is_not_there_is_answered_with_one_that_is_near(
 
 
 @pytest.mark.parametrize("typed", ["792", "792-", "792-tiger", "792 tiger", "792tiger-olive", "792-tigerolive"])
-async def test_a_part_of_a_code_is_answered_with_what_a_code_is(
+async def test_part_of_a_code_is_answered_with_an_explanation_of_codes(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement, typed: str
 ) -> None:
-    """Unless a table is called like that, or nearly; and codes are not for watching."""
+    """The hint explains codes unless a table has a similar name. Spectators get none, since they cannot use codes."""
     monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
     monkeypatch.setattr(Discovery, "tables", lambda _: ())
     guest = await opens()
@@ -222,7 +222,7 @@ async def test_a_part_of_a_code_is_answered_with_what_a_code_is(
     assert caught.value.hint == f'did you mean "{typed}a" or "{typed}b"?'
 
 
-async def test_an_unambiguous_beginning_of_a_name_is_enough(
+async def test_an_unambiguous_prefix_of_a_name_is_enough(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement
 ) -> None:
     monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
@@ -239,7 +239,7 @@ async def test_an_unambiguous_beginning_of_a_name_is_enough(
         assert caught.value.hint == 'did you mean "Root\'s table" or "Root\'s other table"?'
 
 
-async def test_who_waits_for_a_table_gets_no_other_whose_name_begins_so(
+async def test_a_guest_who_waits_for_a_table_does_not_get_one_with_a_longer_name(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, table: Advertisement
 ) -> None:
     monkeypatch.setattr("protocol.node.locator.FINDING", 0.05)
@@ -260,8 +260,8 @@ async def test_who_waits_for_a_table_gets_no_other_whose_name_begins_so(
         assert [each.name for each in await waiting] == [table.name.upper()]
 
 
-async def test_earlier_records_of_a_name_that_was_taken_over_are_kept(opens: Opener, table: Advertisement) -> None:
-    """The records of a table are replaced by others, with the bit that flushes caches, or withdrawn before."""
+async def test_earlier_records_of_a_hijacked_name_are_kept(opens: Opener, table: Advertisement) -> None:
+    """A forger replaces a table's records with the cache-flush bit; later the host withdraws the table."""
     host, guest = await opens(), await opens()
     await host.advertise(table, 7001)
     assert len(await guest.resolve(table.name)) == 1
@@ -289,10 +289,10 @@ async def test_earlier_records_of_a_name_that_was_taken_over_are_kept(opens: Ope
     assert len({each.advertisement.id for each in tables_called(guest._discovery.told(), table.name)}) == 2
 
 
-async def test_no_name_is_trusted_while_tables_change_without_end(
+async def test_no_name_is_trusted_during_a_flood_of_changes(
     opens: Opener, table: Advertisement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever floods the network must not make anybody forget who had a name first."""
+    """Otherwise an attacker could flood the network until nodes forget which host had a name first."""
     monkeypatch.setattr("protocol.net.discovery.FORMER_TABLES", 3)
     host, guest = await opens(), await opens()
     for port in range(7001, 7006):
@@ -306,10 +306,10 @@ async def test_no_name_is_trusted_while_tables_change_without_end(
     assert "join line" in caught.value.hint
 
 
-async def test_tables_that_change_without_end_take_back_nobody_who_was_heard_by_a_number(
+async def test_a_flood_of_changes_retracts_no_host_found_by_number(
     opens: Opener, table: Advertisement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host proves by the words that it is meant, so those who were heard before can be tried."""
+    """Hosts found before the flood can still be tried, because a host must prove that it knows the code's words."""
     monkeypatch.setattr("protocol.net.discovery.FORMER_TABLES", 3)
     host, guest = await opens(), await opens()
     hearing = guest.numbered(NUMBER)
@@ -327,10 +327,10 @@ async def test_tables_that_change_without_end_take_back_nobody_who_was_heard_by_
         await anext(guest.numbered(NUMBER))
 
 
-async def test_a_spectator_can_name_a_table_whose_match_has_begun(
+async def test_a_spectator_finds_a_running_match_by_the_name_of_its_table(
     opens: Opener, table: Advertisement, match: Advertisement
 ) -> None:
-    """Its players tell of the match before everybody has heard that the table waits for nobody any more."""
+    """A guest may advertise the match before the host's table record says that it has started."""
     host, guest, watching = await opens(), await opens(), await opens()
     await host.advertise(table, 7001)
     await guest.advertise(match, 7002)
@@ -343,10 +343,10 @@ async def test_a_spectator_can_name_a_table_whose_match_has_begun(
     assert {port for target in targets for _, port in target.addresses} == {7001, 7002}
 
 
-async def test_a_table_is_joined_by_name_though_others_play_under_that_name(
+async def test_a_table_is_joined_by_name_although_running_matches_have_that_name(
     opens: Opener, table: Advertisement, match: Advertisement
 ) -> None:
-    """They cannot be joined any more, so it is no question which one is meant."""
+    """Running matches cannot be joined, so only the open table can be meant."""
     one, other, joining = await opens(), await opens(), await opens()
     for each in (one, other):
         await each.advertise(match, 7001)

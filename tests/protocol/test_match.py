@@ -1,4 +1,4 @@
-"""Whole matches over simulated links: they end, everywhere the same, whatever the links and processes do."""
+"""Whole matches over simulated links end with the same result on every node, whatever the links and processes do."""
 
 import random
 from unittest.mock import patch
@@ -45,7 +45,10 @@ LONG = PRESETS["classic"]
 
 
 def assert_all_agree(world: World) -> None:
-    """One history, and one file of it; where a witness was voted absent the files may hold different votes of many."""
+    """Check that all nodes hold one history, and one transcript unless a step was closed by votes.
+
+    Transcripts may then hold different votes of the same majority.
+    """
     assert len({machine.match.history.position.tip for machine in world.machines}) == 1
     transcripts = {machine.transcript for machine in world.machines}
     assert {verify(transcript).verdict for transcript in transcripts} == {"fair"}
@@ -62,9 +65,11 @@ def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) 
 
 
 @pytest.mark.parametrize("players", [2, 3, 5])
-def test_the_end_is_confirmed_by_the_last_receipt_and_waits_for_no_timer(players: int) -> None:
+def test_the_last_receipt_confirms_the_end_without_a_timer(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
-    while not all(machine.match.is_formed for machine in world.machines):  # what was said before the links is asked for
+    while not all(
+        machine.match.is_formed for machine in world.machines
+    ):  # catch-up fetches messages sent before the links existed
         assert world.step()
     began = world.now
     while any(world.links.values()) or any(machine.turn for machine in world.machines):
@@ -75,10 +80,10 @@ def test_the_end_is_confirmed_by_the_last_receipt_and_waits_for_no_timer(players
 
 @pytest.mark.parametrize("preset", ["motes", *thoroughly(["classic", "joker", "perudo"])])
 @pytest.mark.parametrize("seed", [0, *thoroughly(range(1, 5)), *slowly(range(5, 20))])
-def test_skipping_checks_that_a_message_cannot_change_makes_no_difference(
+def test_skipping_checks_whose_result_cannot_have_changed_makes_no_difference(
     preset: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where links break."""
+    """This holds when links break, too."""
 
     def play() -> tuple[World, int]:
         with patch.object(Match, "_pump", autospec=True, side_effect=Match._pump) as look:
@@ -120,7 +125,7 @@ def test_a_seed_reproduces_a_match_byte_for_byte() -> None:
     assert len(transcripts) == 1
 
 
-def test_the_owner_is_told_the_story_in_order() -> None:
+def test_the_owner_receives_the_events_of_a_match_in_order() -> None:
     world = World(CLASSIC, 2, seed=1)
     world.run()
     kinds = [type(event) for event in world.machines[0].shown]
@@ -149,7 +154,7 @@ def test_the_last_event_of_one_input_is_marked_as_last() -> None:
     assert groups[-1][-2:] == ["PlayerOut", "MatchOver"]
 
 
-def test_everybody_has_dice_of_their_own_that_fit_the_showdown() -> None:
+def test_the_hands_opened_at_a_showdown_are_the_ones_that_players_were_shown() -> None:
     world = World(CLASSIC, 4, seed=2)
     world.run()
     history = world.machines[0].match.history
@@ -164,8 +169,8 @@ def test_everybody_has_dice_of_their_own_that_fit_the_showdown() -> None:
 
 
 @pytest.mark.parametrize("seed", [*range(3), *thoroughly(range(3, 8)), *slowly(range(8, 20))])
-def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
-    """Random links fail and random nodes die at random moments; all come back; the match ends as if nothing was."""
+def test_a_match_survives_cut_links_and_killed_nodes(seed: int) -> None:
+    """Random links fail and random nodes die at random moments; all come back, and no player loses a seat."""
     world = World(CLASSIC, 3, seed)
     trouble = random.Random(seed)
     for _ in range(60):
@@ -188,7 +193,7 @@ def test_cut_links_and_killed_nodes_cost_nothing(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 12))])
-def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed: int) -> None:
+def test_a_store_that_lost_its_last_messages_refetches_them_from_peers(seed: int) -> None:
     world = World(CLASSIC, 3, seed)
     trouble = random.Random(seed)
     for _ in range(15):
@@ -204,7 +209,7 @@ def test_a_store_that_lost_its_last_messages_gets_them_back_from_the_others(seed
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_two_players_without_a_link_play_through_the_third(seed: int) -> None:
+def test_two_players_without_a_link_play_on_through_a_third(seed: int) -> None:
     world = World(CLASSIC, 3, seed, patience=Patience(120, 15))
     world.cut(1, 2)
     world.run()
@@ -212,7 +217,7 @@ def test_two_players_without_a_link_play_through_the_third(seed: int) -> None:
     assert world.still_since < 15
 
 
-def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_not_passed_on() -> None:
+def test_relayed_votes_have_a_budget_per_author_and_useless_votes_are_not_relayed() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(120, 15))
     world.cut(1, 2)
     world.cut(1, 4)
@@ -244,7 +249,7 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
     assert budget(range(1), now, author=4) == 1
     ordinary = next(place.entries[liar] for place in reversed(history.chain) if liar in place.entries)
     match.relay.pass_on(ordinary, now)
-    assert passed_on([match._effects.pop()]) == 1, "votes do not use up what the liar's other messages need"
+    assert passed_on([match._effects.pop()]) == 1, "votes do not use up the budget of the liar's other messages"
     assert budget(range(300, 400), now + 2) == 2 * limits.PASS_ON_RATE
 
     now += 100
@@ -257,15 +262,15 @@ def test_each_author_has_a_budget_for_what_is_passed_on_and_useless_votes_are_no
 
 
 @pytest.mark.parametrize("seed", [0, 7, *thoroughly([3, 5, 9, 12]), *slowly([1, 2, 4, 6, 8, 10, 11, 13])])
-def test_halves_that_voted_while_cut_off_go_on_together_without_delay(seed: int) -> None:
-    """What each side voted while its links seemed alive must not hold up one step after another, nor cost a seat."""
+def test_two_halves_that_voted_during_a_partition_reunite_without_delay(seed: int) -> None:
+    """Votes cast before the dead links were noticed must not delay every later step or cost a player the seat."""
     patience = 5
     world = World(CLASSIC, 4, seed, patience=Patience(patience, patience))
     while world.delivered < 400 + seed:
         assert world.step()
     across = [(one, other) for one in (0, 1) for other in (2, 3)]
     cut_at = world.now
-    while world.now < cut_at + 3 * patience:  # then the links are found dead
+    while world.now < cut_at + 3 * patience:  # frames are lost until the links are found to be dead
         for one, other in across:
             world.links[one, other].clear()
             world.links[other, one].clear()
@@ -294,7 +299,7 @@ def test_a_link_that_comes_back_is_charged_only_to_a_player_whose_message_is_mis
     assert [call.args[0] for call in charged.call_args_list] == [2]
 
 
-def test_all_nodes_killed_at_once_go_on_from_their_disks() -> None:
+def test_nodes_that_were_all_killed_at_once_resume_from_disk() -> None:
     world = World(CLASSIC, 3, seed=3)
     for _ in range(150):
         world.step()
@@ -322,7 +327,7 @@ def test_a_lost_player_suspends_the_match_visibly_and_their_return_continues_it(
     assert_all_agree(world)
 
 
-def test_a_player_who_leaves_after_the_end_is_named_and_a_lost_link_is_not() -> None:
+def test_after_the_end_a_player_who_leaves_is_reported_and_a_lost_link_is_not() -> None:
     world = World(CLASSIC, 3, seed=1)
     world.run()
     world.feed(0, Unlinked(1, on_purpose=True))
@@ -343,7 +348,7 @@ class Quitter(OddsPlayer):
 
 
 @pytest.mark.parametrize("players", [2, 3, 5])
-def test_conceding_ends_ones_own_match_only(players: int) -> None:
+def test_conceding_ends_the_match_only_for_that_player(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
     world.machines[0].player = Quitter(random.Random(1))
     world.run()
@@ -358,7 +363,7 @@ def test_conceding_ends_ones_own_match_only(players: int) -> None:
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_a_player_who_gave_up_and_quit_at_once_still_gives_up_on_return(players: int) -> None:
+def test_a_player_who_conceded_and_then_crashed_still_concedes_after_a_restart(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
     turn = world.first_turn()
     me = (turn + 1) % players
@@ -381,7 +386,7 @@ def test_a_player_who_gave_up_and_quit_at_once_still_gives_up_on_return(players:
     assert world.told(me, ConcedeAccepted) == []
 
 
-def test_giving_up_is_told_before_its_consequences() -> None:
+def test_a_concession_is_reported_before_its_consequences() -> None:
     world = World(CLASSIC, 2, seed=1)
     world.machines[0].player = Quitter(random.Random(1))
     world.run()
@@ -395,7 +400,7 @@ def test_giving_up_is_told_before_its_consequences() -> None:
     assert accepted < outs[0]
 
 
-def test_ones_own_illegal_move_is_refused_before_it_is_signed() -> None:
+def test_an_illegal_move_is_refused_before_it_is_signed() -> None:
     world = World(CLASSIC, 2, seed=6)
     me = world.first_turn()
     turn = world.machines[me].turn
@@ -420,7 +425,7 @@ def test_an_answer_to_a_turn_that_is_over_is_refused() -> None:
         world.machines[me].match.handle(Played(Bid(1, 3), turn.token), world.now)
 
 
-def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out() -> None:
+def test_a_player_who_signs_an_illegal_move_is_proven_guilty_and_evicted() -> None:
     world = World(CLASSIC, 3, seed=7)
     cheat = world.first_turn()
     step = world.call_nothing(cheat).message.step
@@ -443,8 +448,8 @@ def test_a_player_who_signs_an_illegal_move_is_named_proven_guilty_and_put_out()
 
 
 @pytest.mark.parametrize(("later", "signs_anew"), [(0, False), (1, True)])
-def test_a_message_of_ones_own_that_fits_no_rule_stops_nobody(later: int, signs_anew: bool) -> None:
-    """Whoever else has the match key can sign for the step after the open one: an illegal move, or a wrong number."""
+def test_an_invalid_message_signed_with_a_players_key_does_not_stop_the_match(later: int, signs_anew: bool) -> None:
+    """A second holder of the match key signs an illegal move for the open step, or one with a wrong step number."""
     world = World(CLASSIC, 3, seed=5)
     histories = [machine.match.history for machine in world.machines]
     while len({history.position.tip for history in histories}) > 1 or histories[0].position.purpose is not Purpose.TURN:
@@ -468,7 +473,7 @@ def test_a_message_of_ones_own_that_fits_no_rule_stops_nobody(later: int, signs_
 
 @pytest.mark.parametrize("has_friend", [False, True])
 def test_a_contradiction_after_six_bids_leaves_the_round_standing(has_friend: bool) -> None:
-    """A friend of the cheat's may vote that the step never had their message: as long as nothing is proven of them."""
+    """The cheat signs a second REVEAL for an earlier step; an accomplice may vote that the first never arrived."""
     world = World(LONG, 5, seed=4, patience=Patience(20, 10))
     history = world.machines[0].match.history
     while len(history.chain) < 7 or any(position.purpose is not Purpose.TURN for position in history.chain[-7:]):
@@ -514,7 +519,7 @@ def test_a_spectator_follows_without_a_seat() -> None:
 
 
 class Mistaken(Match):
-    """A program with a bug: it locks another state of the game than everybody else's once the match runs."""
+    """A program with a bug: once the match runs, its LOCKs name a different game state from the other players'."""
 
     def _sign(self, kind: int, body: Value) -> None:
         is_wrong = kind is Kind.LOCK and self.is_formed
@@ -528,7 +533,7 @@ class Mistaken(Match):
             super()._send(signed)
 
 
-def test_programs_that_disagree_stop_without_a_majority_and_blame_nobody() -> None:
+def test_two_programs_that_disagree_stop_and_blame_no_player() -> None:
     world = World(CLASSIC, 2, seed=3, kinds={1: Mistaken})
     world.run()
     (told,) = world.told(0, Diverged)
@@ -537,7 +542,7 @@ def test_programs_that_disagree_stop_without_a_majority_and_blame_nobody() -> No
     assert not world.machines[0].transcript
 
 
-def test_one_program_that_disagrees_with_two_counts_as_absent() -> None:
+def test_a_program_that_disagrees_with_two_others_counts_as_absent() -> None:
     world = World(CLASSIC, 3, seed=3, patience=Patience(5, 5), kinds={1: Mistaken})
     world.run()
     history = world.machines[0].match.history
@@ -547,16 +552,16 @@ def test_one_program_that_disagrees_with_two_counts_as_absent() -> None:
     assert not world.told(0, Misbehaved)
 
 
-def test_two_players_who_never_reach_each_other_play_through_the_third() -> None:
-    """Cut off from each other before there is a match: the others must be told as soon as there is one."""
+def test_two_players_who_never_connect_play_through_a_third() -> None:
+    """Their link is cut before the match is formed."""
     world = World(CLASSIC, 3, seed=9)
     world.cut(1, 2)
     world.run()
     assert_all_agree(world)
 
 
-def test_a_timer_that_is_a_little_early_is_set_again() -> None:
-    """Event loops may fire one tick early: then the match still wants to be woken at the time it named."""
+def test_a_timer_that_fires_early_is_set_again() -> None:
+    """An event loop may fire a timer slightly early. The match then asks again to be woken at the same time."""
     world = World(CLASSIC, 2, seed=4)
     for _ in range(80):
         world.step()
@@ -570,7 +575,7 @@ def test_a_timer_that_is_a_little_early_is_set_again() -> None:
 
 
 @pytest.mark.parametrize("after", range(40, 640, 60))
-def test_no_match_of_three_is_said_to_wait_while_two_are_there(after: int) -> None:
+def test_a_match_of_three_is_not_suspended_while_two_are_present(after: int) -> None:
     world = World(LONG, 3, 5, patience=Patience(30, 10))
     for _ in range(after):
         assert world.step()

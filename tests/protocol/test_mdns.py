@@ -1,4 +1,4 @@
-"""Nodes find each other's tables by real multicast, which stays on the loopback interface here."""
+"""Nodes find each other's tables by real multicast on the loopback interface."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Opener = Callable[[], Awaitable[Discovery]]
 
 @pytest_asyncio.fixture(loop_scope="function")
 async def opens(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opener]:
-    """Starts discoveries on loopback; watches that no exception is left to the event loop."""
+    """Return a function that starts a discovery on loopback; fail if an exception reaches the event loop's handler."""
     left_over: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: left_over.append(context))
     opened: list[Discovery] = []
@@ -74,7 +74,7 @@ async def opens(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opener]:
 
 @pytest.fixture
 def parsing(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    """Return what parses packets, which notes each call."""
+    """Wrap the packet parser in a mock that counts its calls."""
     parse = Mock(wraps=DNSIncoming)
     monkeypatch.setattr("protocol.net.mdns.DNSIncoming", parse)
     return parse
@@ -89,7 +89,7 @@ async def until(discovery: Discovery, condition: Callable[[tuple[Sighting, ...]]
 
 async def eventually(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - nothing tells
+        while not condition():  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.02)
 
 
@@ -107,7 +107,7 @@ async def find(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
 # Two nodes
 
 
-async def test_a_table_is_found_by_nodes_that_came_before_and_after_it(opens: Opener) -> None:
+async def test_a_table_is_found_by_nodes_started_before_and_after_it(opens: Opener) -> None:
     early, host = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     late = await opens()
@@ -128,7 +128,7 @@ async def test_an_advertisement_can_change(opens: Opener) -> None:
     assert seen.addresses
 
 
-async def test_two_tables_may_bear_one_name(opens: Opener) -> None:
+async def test_two_tables_may_have_the_same_name(opens: Opener) -> None:
     first, second, guest = await opens(), await opens(), await opens()
     await first.advertise(FRIDAY, 7000)
     await second.advertise(dataclasses.replace(FRIDAY, id="00decade"), 7001)
@@ -155,7 +155,7 @@ async def test_the_table_of_a_node_that_closes_vanishes(opens: Opener) -> None:
     await until(guest, lambda tables: not tables)
 
 
-async def test_a_look_at_the_interfaces_keeps_everything_as_it_was(opens: Opener) -> None:
+async def test_rechecking_unchanged_interfaces_keeps_all_tables(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     before = await find(guest, "Friday")
@@ -169,7 +169,7 @@ async def test_a_look_at_the_interfaces_keeps_everything_as_it_was(opens: Opener
 # Discovery that cannot be used
 
 
-async def test_without_discovery_nothing_fails_and_it_can_start_later(opens: Opener) -> None:
+async def test_failed_discovery_raises_nothing_later_and_can_be_started_again(opens: Opener) -> None:
     host, guest = Discovery(), await opens()
     with pytest.raises(DiscoveryUnavailable, match="no network interface nowhere0"):
         await host.start("nowhere0")
@@ -183,7 +183,7 @@ async def test_without_discovery_nothing_fails_and_it_can_start_later(opens: Ope
     await host.close()
 
 
-async def test_a_machine_without_multicast_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_discovery_without_multicast_reports_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(19, "No such device")
 
@@ -196,7 +196,7 @@ async def test_a_machine_without_multicast_is_told_so(monkeypatch: pytest.Monkey
 
 
 def pointer_packet(instance: bytes) -> bytes:
-    """Build the answer that says: there is a service instance of this name, which may be none that is allowed."""
+    """Build a PTR answer that announces a service instance of this name, which may be invalid."""
     service = b"\x08_p2pdice\x04_tcp\x05local\x00"
     name = bytes([len(instance)]) + instance + b"\xc0\x0c"
     return struct.pack(">6H", 0, 0x8400, 0, 1, 0, 0) + service + struct.pack(">HHIH", 12, 1, 4500, len(name)) + name
@@ -208,7 +208,7 @@ def send_on_loopback(packet: bytes) -> None:
         sender.sendto(packet, ("224.0.0.251", 5353))
 
 
-async def test_hostile_records_are_passed_over(opens: Opener) -> None:
+async def test_hostile_records_are_ignored(opens: Opener) -> None:
     guest = await opens()
     hostile = AsyncZeroconf(interfaces=[LOOPBACK])
     send_on_loopback(pointer_packet(b"\x1b[2J"))
@@ -245,7 +245,7 @@ def label(raw: bytes) -> bytes:
     [(b"evil", "\u0130".encode() * 31), ("\u212a".encode() * 15 + b"\xff" * 16, b"host")],
     ids=["host grows in lower case", "instance shrinks in lower case"],
 )
-async def test_no_name_ends_the_looking(opens: Opener, instance: bytes, host: bytes) -> None:
+async def test_no_name_stops_discovery(opens: Opener, instance: bytes, host: bytes) -> None:
     guest, honest = await opens(), await opens()
     name = label(instance) + forger.TYPE
     send_on_loopback(forger.answer(forger.pointer(name), forger.service(name, label(host) + forger.LOCAL, 7000)))
@@ -254,7 +254,7 @@ async def test_no_name_ends_the_looking(opens: Opener, instance: bytes, host: by
     assert await find(guest, "Friday")
 
 
-async def test_a_question_that_cannot_be_written_is_logged_and_the_looking_goes_on(
+async def test_a_query_that_cannot_be_encoded_is_logged_and_discovery_goes_on(
     opens: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     guest, honest = await opens(), await opens()
@@ -265,7 +265,7 @@ async def test_a_question_that_cannot_be_written_is_logged_and_the_looking_goes_
     assert await find(guest, "Saturday")
 
 
-async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_tables_kept_is_limited(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.net.discovery.TABLES", 2)
     guest = await opens()
     for number in range(4):
@@ -282,13 +282,13 @@ async def test_no_more_tables_are_kept_than_the_limit(opens: Opener, monkeypatch
 
 
 def forged(host: Discovery, identifier: str = "00decade") -> bytes:
-    """Build a packet that speaks in the name of a node: another table, elsewhere."""
+    """Build a packet that replaces a node's records by another table at another address."""
     instance = forger.label(host._token) + forger.TYPE
     return forger.table(instance, forger.label("forger") + forger.LOCAL, "Friday", "192.0.2.66", 6666, identifier)
 
 
 async def said_all(host: Discovery) -> None:
-    """Wait until a node has said what it says unasked."""
+    """Wait until a node has sent its unsolicited announcements."""
     assert host._announcing is not None
     await host._announcing
 
@@ -297,7 +297,7 @@ def places(tables: tuple[Sighting, ...]) -> set[tuple[str, int]]:
     return {address for each in tables for address in each.addresses}
 
 
-async def test_a_table_whose_name_is_taken_over_speaks_up_and_others_know_of_both(opens: Opener) -> None:
+async def test_a_hijacked_table_announces_itself_again_and_guests_see_both(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
@@ -308,9 +308,7 @@ async def test_a_table_whose_name_is_taken_over_speaks_up_and_others_know_of_bot
     assert {(LOOPBACK, 7000), ("192.0.2.66", 6666)} <= places(guest.told())
 
 
-async def test_a_table_that_is_falsely_said_to_be_gone_comes_back(
-    opens: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_table_comes_back_after_a_forged_goodbye(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
@@ -333,7 +331,7 @@ async def test_a_table_that_is_falsely_said_to_be_gone_comes_back(
 
 @pytest.mark.parametrize("kind", [forger.PTR, forger.SRV, forger.TXT, forger.A])
 async def test_a_forged_goodbye_is_answered_at_once(opens: Opener, kind: int) -> None:
-    """Nobody asks: the node speaks up by itself, though the record says nothing else than its own."""
+    """The node announces its records again without being asked, although the goodbye holds its own record."""
     host = await opens()
     await host.advertise(FRIDAY, 7000)
     await said_all(host)
@@ -348,7 +346,7 @@ async def test_a_forged_goodbye_is_answered_at_once(opens: Opener, kind: int) ->
     assert [[bool(each.ttl) for each in packet.answers()] for packet in packets] == [[False], [True] * len(host._own)]
 
 
-async def test_more_takeovers_than_are_kept_are_said(opens: Opener) -> None:
+async def test_more_hijacks_than_can_be_remembered_are_reported(opens: Opener) -> None:
     host, guest = await opens(), await opens()
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
@@ -363,7 +361,7 @@ async def test_more_takeovers_than_are_kept_are_said(opens: Opener) -> None:
 # Answering
 
 
-async def test_the_longest_advertisement_is_one_packet_that_others_read(
+async def test_the_longest_advertisement_fits_into_one_readable_packet(
     opens: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = tuple(ip_address(f"2001:db8::{number:x}:ffff") for number in range(1, 50))
@@ -383,7 +381,7 @@ async def test_the_longest_advertisement_is_one_packet_that_others_read(
 
 
 async def heard_from(discovery: Discovery, ears: socket.socket, seconds: float, most: int = 1000) -> list[DNSIncoming]:
-    """Listen for what one node says."""
+    """Collect one node's responses until the time is over or ``most`` have arrived."""
     loop = asyncio.get_running_loop()
     packets: list[DNSIncoming] = []
     with contextlib.suppress(TimeoutError):
@@ -396,8 +394,8 @@ async def heard_from(discovery: Discovery, ears: socket.socket, seconds: float, 
     return packets
 
 
-async def test_a_node_that_hears_itself_does_not_answer_itself(opens: Opener) -> None:
-    """On all interfaces it hears every packet of its own several times, with other zones."""
+async def test_a_node_does_not_answer_its_own_packets(opens: Opener) -> None:
+    """A node on all interfaces receives each of its own packets several times, with different zones."""
     ears = forger.receiver(LOOPBACK)
     ears.setblocking(False)
     host = Discovery()
@@ -410,7 +408,7 @@ async def test_a_node_that_hears_itself_does_not_answer_itself(opens: Opener) ->
     assert 0 < said <= 3 * on_each_interface
 
 
-async def test_a_storm_of_questions_is_answered_a_few_times_a_second(opens: Opener) -> None:
+async def test_a_flood_of_queries_gets_a_few_answers_a_second(opens: Opener) -> None:
     host = await opens()
     await host.advertise(FRIDAY, 7000)
     await said_all(host)
@@ -426,7 +424,7 @@ async def test_a_storm_of_questions_is_answered_a_few_times_a_second(opens: Open
     assert all(len(each.answers()) <= 25 for each in answers)
 
 
-async def test_a_node_that_knows_a_table_is_not_told_again(opens: Opener) -> None:
+async def test_a_query_that_lists_a_known_table_gets_no_answer(opens: Opener) -> None:
     host = await opens()
     await host.advertise(FRIDAY, 7000)
     await said_all(host)
@@ -459,7 +457,7 @@ async def test_another_multicast_dns_program_finds_a_table_with_all_its_fields(o
 
 
 class Work:
-    """Counts the calls of functions and methods in this thread, of Python's own and of others that say so."""
+    """Counts the Python and C calls that ``sys.setprofile`` reports in this thread."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -476,8 +474,8 @@ class Work:
             self.calls += 1
 
 
-async def test_services_that_share_a_target_do_not_multiply_the_work_for_its_addresses(opens: Opener) -> None:
-    """Two hundred services at one host, then thirty packets of two hundred addresses: 1.2 million pairs, once."""
+async def test_services_on_one_host_do_not_multiply_the_work_for_its_addresses(opens: Opener) -> None:
+    """With 200 services on one host, thirty packets of 200 addresses would make 1.2 million pairs."""
     await opens()
     packets = list(islice(forger.shared(), 200 + 60))
     for number, packet in enumerate(packets[:200]):
@@ -512,11 +510,11 @@ async def test_a_flood_is_read_no_faster_than_the_limit(opens: Opener, monkeypat
         await asyncio.sleep(0)
         turns += 1
     await asyncio.sleep(0.3)
-    assert turns == 3000  # the loop had turns for others all the time
+    assert turns == 3000  # the flood did not block the event loop
     assert 50 <= read <= 100 + 50 * (loop.time() - begun) + 1
 
 
-async def test_packets_of_one_address_are_parsed_up_to_the_limit_and_others_are_heard(
+async def test_a_flood_from_one_address_is_parsed_up_to_the_limit_and_others_are_heard(
     opens: Opener, parsing: Mock
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -525,7 +523,7 @@ async def test_packets_of_one_address_are_parsed_up_to_the_limit_and_others_are_
         guest._heard(Datagram(packet, "192.0.2.66", 0))
     most = HEARD_BURST_PER_ADDRESS + HEARD_RATE_PER_ADDRESS * (loop.time() - begun) + 1
     assert HEARD_BURST_PER_ADDRESS <= parsing.call_count <= most
-    for packet in islice(forger.junk(), 0, 600, 6):  # which do not name the service
+    for packet in islice(forger.junk(), 0, 600, 6):  # these do not name the service
         guest._heard(Datagram(packet, "192.0.2.67", 0))
     assert parsing.call_count <= most
     name = forger.label("x") + forger.TYPE
@@ -547,8 +545,8 @@ async def test_an_error_that_ends_discovery_is_logged(
     assert "the search for tables has stopped" in caplog.text
 
 
-async def test_packets_of_all_addresses_together_are_parsed_up_to_the_limit(opens: Opener, parsing: Mock) -> None:
-    """Whoever sends from many addresses, or says so, has no more of each than is allowed to one."""
+async def test_packets_from_all_addresses_together_are_parsed_up_to_the_limit(opens: Opener, parsing: Mock) -> None:
+    """The total is limited even if packets come from many addresses, real or forged."""
     loop = asyncio.get_running_loop()
     guest, begun = await opens(), loop.time()
     for number, packet in enumerate(islice(forger.pointers(), HEARD_BURST * 3 // 2)):
@@ -589,7 +587,7 @@ def test_an_advertisement_survives_the_wire(advertisement: Advertisement) -> Non
 
 
 @given(st.dictionaries(st.sampled_from(sorted(GOOD)), st.none() | st.binary(max_size=255) | st.text().map(str.encode)))
-def test_hostile_text_is_refused_or_has_the_one_form(hostile: dict[bytes, bytes | None]) -> None:
+def test_hostile_text_is_refused_or_is_in_canonical_form(hostile: dict[bytes, bytes | None]) -> None:
     read = Advertisement.from_txt(GOOD | hostile)
     if read is not None:
         assert read.to_txt() == {key.decode(): (value or b"").decode() for key, value in (GOOD | hostile).items()}
@@ -625,7 +623,7 @@ def test_every_field_has_its_bounds(key: bytes, value: bytes | None) -> None:
     assert Advertisement.from_txt(GOOD | {key: value}) is None
 
 
-def test_an_advertisement_that_others_would_refuse_is_not_sent() -> None:
+def test_an_advertisement_that_peers_would_refuse_is_not_sent() -> None:
     with pytest.raises(ValueError, match="not a table that can be advertised"):
         dataclasses.replace(FRIDAY, name="x" * 41).to_txt()
 
@@ -634,7 +632,7 @@ def test_an_advertisement_that_others_would_refuse_is_not_sent() -> None:
 
 
 @given(st.ip_addresses().map(str), st.integers(1, 65535))
-def test_an_address_is_read_as_it_was_written(host: str, port: int) -> None:
+def test_an_address_survives_formatting_and_parsing(host: str, port: int) -> None:
     assert parse_address(format_address((host, port))) == (host, port)
 
 
@@ -647,28 +645,26 @@ def test_a_record_with_a_malformed_address_is_refused(text: str) -> None:
         parse_address(text)
 
 
-def test_loopback_comes_last_among_the_own_addresses() -> None:
+def test_loopback_comes_last_among_a_nodes_own_addresses() -> None:
     assert interface_addresses()[-1].is_loopback
     assert hosts_to_tell(["0.0.0.0"])[-1] == LOOPBACK
     assert hosts_to_tell([LOOPBACK]) == (LOOPBACK,)
 
 
-def test_asyncios_own_loop_is_taken_where_uvloop_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asyncios_loop_is_used_without_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
     assert loop_factory() is None
 
 
 class LoopWithoutTheCall(asyncio.SelectorEventLoop):
-    """Has no ``sock_recvfrom``, like uvloop's."""
+    """An event loop without ``sock_recvfrom``, like uvloop's."""
 
     async def sock_recvfrom(self, sock: socket.socket, bufsize: int) -> NoReturn:
         raise NotImplementedError
 
 
-@pytest.mark.parametrize(
-    "factory", [None, LoopWithoutTheCall, loop_factory()], ids=["asyncio", "without", "taken here"]
-)
-def test_a_packet_is_waited_for_and_one_that_is_there_is_taken(
+@pytest.mark.parametrize("factory", [None, LoopWithoutTheCall, loop_factory()], ids=["asyncio", "without", "default"])
+def test_receiving_waits_for_a_packet_or_takes_a_queued_one(
     factory: Callable[[], asyncio.AbstractEventLoop] | None,
 ) -> None:
     async def receive() -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The mesh ends what it began, whenever it is told to, and begins anew."""
+"""The mesh dials, replaces and closes links, and leaves none behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOST = "127.0.0.1"
 
 
 class Nobody:
-    """An owner of links that gets none."""
+    """An owner that expects no links."""
 
     def link_up(self, link: Link) -> None:
         raise AssertionError("nobody completes a handshake here")
@@ -39,7 +39,7 @@ class Nobody:
 
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_listener_closed_at_any_moment_leaves_no_connection_open(turns: int) -> None:
-    """Closed this many passes of the event loop after strangers have connected; a forgotten socket would warn."""
+    """Close the listener after this many event loop turns. An unclosed socket would raise a ResourceWarning."""
     listener = await listen((HOST,), 0, credentials(Identity.generate().private_key), Nobody())
     strangers = [socket.create_connection((HOST, listener.port)) for _ in range(3)]
     for _ in range(turns):
@@ -56,7 +56,7 @@ async def test_a_listener_closed_at_any_moment_leaves_no_connection_open(turns: 
 
 
 class Peer:
-    """An owner that welcomes everybody and says nothing."""
+    """An owner that welcomes every peer and sends nothing."""
 
     def __init__(self, identity: Identity | None = None) -> None:
         self.identity = identity or Identity.generate()
@@ -67,7 +67,7 @@ class Peer:
         return TableAim(bytes(16), "") if isinstance(hello.aim, WatchAim) else hello.aim
 
     def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
-        """Nothing follows from it."""
+        """Do nothing."""
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         self.told.append(frame)
@@ -81,9 +81,9 @@ class Peer:
                 await asyncio.sleep(0.01)
 
     async def dials(self, other: Peer, where: list[list[tuple[str, int]]], *, times: int) -> None:
-        """Keep a link to another from now on, and wait until that was begun so many times.
+        """Start to keep a link to another peer, and wait until its addresses were requested ``times`` times.
 
-        :param where: the last of these is where the other is.
+        :param where: lists of addresses; the last list is the current one.
         """
         asked = 0
 
@@ -123,8 +123,8 @@ async def test_a_peer_is_dialled_at_once_on_demand_whatever_failed_before(monkey
         await ada.until_linked(ben)
 
 
-async def test_strangers_that_answer_at_a_peers_addresses_are_passed_over() -> None:
-    """All who advertise a match are dialled in the search for one of them."""
+async def test_connecting_skips_strangers_at_a_peers_addresses() -> None:
+    """A search for one player dials every address that advertises the match."""
     async with peers(4) as (ada, ben, *others):
         where = [(HOST, each.mesh.port) for each in (*others, ben)]
         for _ in range(5):
@@ -132,7 +132,7 @@ async def test_strangers_that_answer_at_a_peers_addresses_are_passed_over() -> N
             ada.mesh.disconnect(ben.identity.public)
 
 
-async def test_a_stranger_at_the_address_of_a_wanted_peer_gets_no_link() -> None:
+async def test_a_stranger_at_a_wanted_peers_address_gets_no_link() -> None:
     async with peers(3) as (ada, ben, stranger):
         where = [[(HOST, stranger.mesh.port)]]
         await ada.dials(ben, where, times=2)
@@ -142,7 +142,7 @@ async def test_a_stranger_at_the_address_of_a_wanted_peer_gets_no_link() -> None
         assert ada.mesh.linked() == (ben.identity.public,)
 
 
-async def test_a_program_whose_place_another_with_the_same_key_takes_is_told_so_before_its_link_ends() -> None:
+async def test_a_program_is_told_that_another_with_the_same_key_replaced_it_before_its_link_ends() -> None:
     async with peers(2) as (ben, ada):
         where = [(HOST, ben.mesh.port)]
         await ada.mesh.connect(where, AIM)
@@ -156,10 +156,10 @@ async def test_a_program_whose_place_another_with_the_same_key_takes_is_told_so_
         assert other.told == ["down"]
 
 
-async def test_a_program_that_replaces_its_own_link_is_not_told_that_another_has_done_so(
+async def test_a_program_that_replaces_its_own_link_gets_no_notice_of_replacement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two connections have no order: the end of the old one may be seen before the answer on the new one."""
+    """The end of the old connection may arrive before the answer on the new one."""
     take_answer = Mesh._take_answer
     async with peers(2) as (ben, ada):
         where = [(HOST, ben.mesh.port)]
@@ -192,10 +192,8 @@ async def test_a_program_that_replaces_its_own_link_is_not_told_that_another_has
         (CodeAim(417), CodeAim(417), False),
     ],
 )
-async def test_a_peer_that_is_dialled_does_not_choose_what_the_link_is_for(
-    asked: Aim, aim: Aim, is_answer: bool
-) -> None:
-    """A host that dialled for a match would otherwise let the peer watch its private table, or ask for a seat there."""
+async def test_a_dialled_peer_cannot_change_the_purpose_of_the_link(asked: Aim, aim: Aim, is_answer: bool) -> None:
+    """Otherwise a host that dials a peer for a match could be made to let it watch or join a private table."""
     async with peers(2) as (ada, eve):
         eve.welcome = lambda *_: aim  # type: ignore[method-assign]
         with contextlib.nullcontext() if is_answer else pytest.raises(DialError, match="does not keep to the protocol"):
@@ -210,10 +208,10 @@ CUTS = [Cut(bytes(32), (author,)) for author in range(3)]
 
 
 @pytest.mark.parametrize(("aim", "expected"), [(AIM, 3), (WatchAim(b"", ""), 1)], ids=["player", "spectator"])
-async def test_frames_of_one_moment_reach_a_spectator_in_one_record(
+async def test_frames_sent_together_reach_a_spectator_in_one_record(
     monkeypatch: pytest.MonkeyPatch, aim: Aim, expected: int
 ) -> None:
-    """A player waits for none of them."""
+    """A player receives each frame at once, in a record of its own."""
     async with peers(2) as (host, other):
         await other.mesh.connect([(HOST, host.mesh.port)], aim)
         await host.until_linked(other)
@@ -236,7 +234,7 @@ async def test_frames_of_one_moment_reach_a_spectator_in_one_record(
 
 
 @pytest.mark.parametrize("ends_all", [False, True])
-async def test_a_spectator_is_sent_what_was_gathered_before_its_link_ends(
+async def test_a_spectator_receives_buffered_frames_before_its_link_ends(
     monkeypatch: pytest.MonkeyPatch, ends_all: bool
 ) -> None:
     monkeypatch.setattr(limits, "SPECTATOR_DELAY", 10 * PATIENCE)
