@@ -1,4 +1,4 @@
-"""Whatever is done to a fair transcript, it is fair no more; and the blame falls on who signed, or on nobody."""
+"""The verifier rejects every change to a fair transcript. It blames the player who signed the offence, or no player."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ SHARES = 10
 SPECIAL = {"a stake above funds", "changed votes", "not named by the votes", "a vote against the own CLOSE"}
 """Changes that are possible only where something is staked, or somebody was voted out."""
 WHOLE = 400
-"""One in so many files is also judged from its first byte to its last."""
+"""One in this many files is also verified in full, from the first byte to the last."""
 
 
 @cached_checks()
 def examine(
     played: FairMatch, places: list[int], rng: Random, *, every_byte: bool = False, share: int = 1
 ) -> Counter[str]:
-    """Check that every change at these messages gets the verdict that it deserves; return the changes by name.
+    """Check the verdict on every change at these messages; return how often each change was made, by name.
 
-    :param share: each change is made at the first message where it can be, and from there at one in so many.
+    :param share: each change is made at the first message that allows it, then at one in ``share`` of the others.
     """
     names = [record.join.nickname for record in played.genesis.roster]
     done: Counter[str] = Counter()
@@ -85,7 +85,7 @@ def expect(played: FairMatch, place: int, rest: bytes, culprit: str | None, rng:
     verdicts = {Judgement.MISCONDUCT} if culprit else {Judgement.ALTERED, Judgement.INCOMPLETE}
     assert verdict.verdict in verdicts, (name, place, verdict)
     assert verdict.culprit == culprit, (name, place, verdict)
-    # A proof after the end of a match leaves its result standing.
+    # A proof of misconduct after the end of a match does not change its result.
     assert culprit or not verdict.winners
     if not rng.randrange(WHOLE):
         whole = judge_whole(played, place, rest)
@@ -115,7 +115,7 @@ def test_a_sample_of_changes(preset: str, players: int) -> None:
 
 
 @pytest.mark.parametrize("preset", FEW)
-def test_changes_where_somebody_was_voted_out(preset: str) -> None:
+def test_changes_to_a_match_with_a_player_voted_out(preset: str) -> None:
     rng = Random(f"{preset} votes")
     played = voted(preset, rng)
     votes = [place for place, each in enumerate(played.messages) if each.message.kind is Kind.CLOSE]
@@ -126,7 +126,7 @@ def test_changes_where_somebody_was_voted_out(preset: str) -> None:
 
 
 def voted(preset: str, rng: Random) -> FairMatch:
-    """Return a match in which somebody fell silent, and its votes."""
+    """Return a match in which a player fell silent and was voted out."""
     while True:
         played = play(PRESETS[preset], rng.choice((3, 4)), rng.randrange(2**32), leaves_after=rng.randrange(60, 400))
         if played.has_votes:
@@ -135,7 +135,7 @@ def voted(preset: str, rng: Random) -> FairMatch:
 
 
 @pytest.mark.parametrize("preset", ["motes", *thoroughly(name for name in PRESETS if name != "motes")])
-def test_proofs_and_what_looks_like_them(preset: str) -> None:
+def test_proofs_are_accepted_and_altered_proofs_are_not(preset: str) -> None:
     rng = Random(f"{preset} proofs")
     played = play(PRESETS[preset], 3, rng.randrange(2**32))
     names = [record.join.nickname for record in played.genesis.roster]
@@ -146,7 +146,7 @@ def test_proofs_and_what_looks_like_them(preset: str) -> None:
 
 
 def judged(played: FairMatch, data: bytes, rng: Random) -> tuple[Judgement, str | None]:
-    """Return the verdict on a file and who is blamed; now and then it is also judged from its first byte on."""
+    """Return the verdict on a file and the culprit's name. One file in ten is also verified in full."""
     verdict = judge_file(played, data)
     if not rng.randrange(10):
         whole = verify(data)

@@ -1,4 +1,4 @@
-"""Names that pass for that of somebody trusted are reported, in all scripts; a hash stands for one ruleset."""
+"""Names that look like a trusted player's are reported, in all scripts. Each ruleset has its own hash."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ PAIRS = """
 
 
 @pytest.mark.parametrize("pair", PAIRS.split())
-def test_a_name_that_passes_for_a_trusted_one_is_reported(pair: str, tmp_path: Path) -> None:
-    """Fifteen such pairs were not: a player with such a name came without a warning."""
+def test_a_name_that_looks_like_a_trusted_one_is_reported(pair: str, tmp_path: Path) -> None:
+    """Once, fifteen of these pairs raised no warning."""
     for known, new in (pair.split("/"), reversed(pair.split("/"))):
         with closing(Store(tmp_path / f"{outline(new)}-{len(new)}-{new.encode().hex()}.sqlite3")) as store:
             store.people.trust(ADA, known, 1_700_000_000)
             assert store.people.mismatch(EVE, new).trusted == (ADA,)
 
 
-def test_ordinary_names_do_not_pass_for_each_other() -> None:
+def test_ordinary_names_do_not_look_alike() -> None:
     names = [*BOT_NAMES, "Zoe", "Nina", "Anna", "Hanna", "Dana", "Dora", "Martin", "Marvin", "Анна", "Иван", "Ιωάννα"]
     names += ["山田", "川口", "田中", "はな", "サクラ", "한국", "민수", "משה", "דוד", "محمد", "علی", "राम", "สมชาย"]
     assert not any(any(which_are_alike(pair)) for pair in combinations(names, 2))
 
 
-def test_names_in_ascii_have_the_outlines_that_the_whole_table_gives_them() -> None:
+def test_the_shortcut_for_ascii_gives_the_same_outlines_as_the_whole_table() -> None:
     for code in range(0x80):
         assert outline(f"山{chr(code)}a").removeprefix("山") == outline(f"{chr(code)}a")
 
 
-def test_what_passes_for_an_outline_has_the_same_outline() -> None:
-    """Else a character that passes for a second one, and this for a third, would have two outlines."""
+def test_the_outline_of_an_outline_is_itself() -> None:
+    """Otherwise, if A looks like B and B looks like C, A would have two outlines."""
     for code in range(sys.maxunicode + 1):
         if unicodedata.category(chr(code))[0] not in "CZ":
             for name in (chr(code), f"x{chr(code)}"):
                 assert outline(outline(name)) == outline(name), hex(code)
 
 
-def test_unicodes_table_is_read_as_it_is_published() -> None:
-    """What no name holds is left out: what decomposes, marks, and signs that pass for signs."""
+def test_the_published_unicode_table_is_parsed() -> None:
+    """Entries for decomposable characters, marks and symbols are left out, because no name contains them."""
     published = """# Version: 17.0.0
 0410 ;\t0041 ;\tMA\t# ( А → A ) CYRILLIC CAPITAL LETTER A → LATIN CAPITAL LETTER A\t#
 13AA ;\t0041 ;\tMA\t# ( Ꭺ → A ) CHEROKEE LETTER GO → LATIN CAPITAL LETTER A\t#
@@ -102,7 +102,7 @@ NAMES = st.text(st.sampled_from(HARD) | st.characters(), max_size=35)
 @example(HOUSE, "Friday", "\u1019\u103c\u102d\u102f\u1037")
 @example(HOUSE, "Friday", "a\u1161")
 @example(HOUSE, "Friday", "\u0301a")
-def test_whatever_may_name_a_table_and_its_rules_can_be_advertised(ruleset: Ruleset, table: str, name: str) -> None:
+def test_every_valid_name_of_a_table_and_its_rules_can_be_advertised(ruleset: Ruleset, table: str, name: str) -> None:
     if is_table_name(table) and is_rules_name(name):
         told = Advertisement("00c0ffee" * 4, table, ruleset_label(ruleset, name), 1, 4, LOBBY, 2)
         assert told.to_txt()["rules"].startswith(f"{name} ")
@@ -127,7 +127,7 @@ def test_whatever_may_name_a_table_and_its_rules_can_be_advertised(ruleset: Rule
         "a\u1161",
     ],
 )
-def test_a_preset_or_what_cannot_be_shown_names_no_house_rules(name: str) -> None:
+def test_house_rules_cannot_have_a_presets_name_or_an_unprintable_one(name: str) -> None:
     assert not is_rules_name(name)
     assert is_rules_name("Café am Freitag mit dice=3")
     assert len(ruleset_label(HOUSE, "x" * 31)) == 40

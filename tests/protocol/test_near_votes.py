@@ -1,4 +1,4 @@
-"""A liar of three who does not move, and votes in every round as soon as it has begun: the others go on without it."""
+"""One of three players does not move and votes as soon as each round begins. The other two go on without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = Patience(5, 5)
 
 
 class Near:
-    """A world of three, and a liar in it who says something in each round of votes that others have come to."""
+    """A world of three players. One is a liar who sends a vote in each round that the others reach."""
 
     def __init__(self, seed: int, kinds: tuple[Kind, ...]) -> None:
         self.world = World(PRESETS["classic"], 3, seed, patience=PATIENCE)
@@ -36,7 +36,7 @@ class Near:
         return is_late and len({position.tip for position in positions}) == 1
 
     def say(self) -> None:
-        """Vote in the newest round: for a step that is closed, and through with the round at once."""
+        """Send the liar's vote for a closed step in the newest round, and end that round for the liar at once."""
         newest = max(
             (self.world.machines[me].match for me in self.others), key=lambda match: match.replica.ballot.round
         )
@@ -60,7 +60,7 @@ class Near:
 
 @pytest.mark.parametrize("kinds", [(Kind.ABSENT,), (Kind.CLOSE,), (Kind.ABSENT, Kind.CLOSE)], ids=str)
 @pytest.mark.parametrize("seed", [*range(4), *thoroughly(range(4, 8)), *slowly(range(8, 40))])
-def test_votes_in_every_round_hold_up_nobody_for_good(seed: int, kinds: tuple[Kind, ...]) -> None:
+def test_votes_in_every_round_do_not_block_the_other_players_for_ever(seed: int, kinds: tuple[Kind, ...]) -> None:
     near = Near(seed, kinds)
     began = near.world.now
     near.play()

@@ -1,4 +1,4 @@
-"""A machine that slept or moved to another network is noticed, and one that did neither is left alone."""
+"""A node notices that its machine slept or moved to another network, and reports nothing otherwise."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Machine:
         self.looks = 0
         self.changes: list[int] = []
         self.is_busy = False
-        """The system cannot be asked for its addresses now."""
+        """Reading the addresses fails for now."""
         self.cannot_answer = False
-        """A change that is told comes too early."""
+        """The next handling of a change fails, as if it came too early."""
 
     def look(self, interface: str | None) -> tuple[object, ...]:
         assert interface == "eth0"
@@ -66,12 +66,12 @@ async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_where_nothing_changes_nothing_is_said(machine: Machine) -> None:
+async def test_no_change_is_reported_without_one(machine: Machine) -> None:
     await machine.looked(5)
     assert machine.changes == []
 
 
-async def test_other_addresses_are_told_once(machine: Machine) -> None:
+async def test_a_change_of_addresses_is_reported_once(machine: Machine) -> None:
     machine.addresses = CAFE
     await machine.looked(5)
     assert len(machine.changes) == 1
@@ -80,19 +80,19 @@ async def test_other_addresses_are_told_once(machine: Machine) -> None:
     assert len(machine.changes) == 2
 
 
-async def test_sleep_in_which_monotonic_time_stood_still_is_told_once(machine: Machine) -> None:
+async def test_a_sleep_that_stopped_the_monotonic_clock_is_reported_once(machine: Machine) -> None:
     machine.slept = 3600.0
     await machine.looked(5)
     assert len(machine.changes) == 1
 
 
-async def test_a_pause_that_is_no_sleep_is_not(machine: Machine) -> None:
+async def test_a_short_pause_is_not_reported_as_sleep(machine: Machine) -> None:
     machine.slept = 1.5
     await machine.looked(5)
     assert machine.changes == []
 
 
-async def test_a_change_that_could_not_be_answered_at_once_is_told_again(machine: Machine) -> None:
+async def test_a_change_whose_handling_failed_is_reported_again(machine: Machine) -> None:
     machine.cannot_answer = True
     machine.addresses = CAFE
     await machine.looked(5)
@@ -103,7 +103,7 @@ async def test_a_change_that_could_not_be_answered_at_once_is_told_again(machine
     assert len(machine.changes) == 2
 
 
-async def test_a_system_that_is_busy_with_its_addresses_is_asked_again(machine: Machine) -> None:
+async def test_reading_the_addresses_is_retried_after_an_error(machine: Machine) -> None:
     machine.is_busy = True
     await machine.looked(2)
     machine.is_busy, machine.addresses = False, CAFE
@@ -111,8 +111,8 @@ async def test_a_system_that_is_busy_with_its_addresses_is_asked_again(machine: 
     assert len(machine.changes) == 1
 
 
-async def test_a_change_before_the_first_moment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host's owner is shown the join line before anything else of its program has run."""
+async def test_a_change_before_the_first_poll_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network may change after the host has shown the join line but before the watcher's first poll."""
     machine = Machine()
     monkeypatch.setattr(interfaces, "POLL", 0.01)
     monkeypatch.setattr(interfaces, "interfaces", machine.look)

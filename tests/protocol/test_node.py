@@ -1,4 +1,4 @@
-"""Nodes over real sockets: how players find a table, what becomes of it when somebody leaves, fails or comes back."""
+"""Nodes over real sockets: how guests find a table and join it, and what false advertisements cannot do."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_a_guest_joins_by_the_join_line_and_plays_a_whole_match(people: Co
         assert [names[author] for author in kept.winners] == [end.players[seat].name for seat in end.places[0]]
 
 
-async def test_a_guest_who_joins_by_address_is_told_whose_table_it_is(people: Company) -> None:
+async def test_a_guest_who_joins_by_address_learns_who_hosts_the_table(people: Company) -> None:
     host = await people.sit("host")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3))
     guest = await people.sit("guest")
@@ -86,7 +86,7 @@ async def test_a_guest_who_joins_by_address_is_told_whose_table_it_is(people: Co
 
 
 @MULTICAST
-async def test_a_table_is_found_by_its_name_and_by_looking_around(people: Company) -> None:
+async def test_a_table_is_found_by_its_name_and_in_the_list_of_tables(people: Company) -> None:
     await multicast()
     host = await people.sit("host", discovery=True)
     name = f"Friday {secrets.token_hex(4)}"  # others may be playing on this machine
@@ -119,8 +119,8 @@ async def test_a_name_that_nobody_advertises_is_not_found(people: Company, monke
 
 
 @MULTICAST
-async def test_a_name_that_two_tables_share_joins_neither(people: Company) -> None:
-    """Anybody can advertise a table by the name of another: who sits at which is told by the fingerprint."""
+async def test_joining_by_a_name_that_two_tables_share_is_refused(people: Company) -> None:
+    """Any node can copy the name of a table. Only the host's fingerprint tells two such tables apart."""
     await multicast()
     name = f"Friday {secrets.token_hex(4)}"
     right, wrong = await people.sit("right", discovery=True), await people.sit("wrong", discovery=True)
@@ -137,7 +137,7 @@ async def test_a_name_that_two_tables_share_joins_neither(people: Company) -> No
     await agree(right, guest)
 
 
-async def test_without_discovery_a_name_is_refused_with_advice(people: Company) -> None:
+async def test_joining_by_name_without_discovery_is_refused_with_advice(people: Company) -> None:
     guest = await people.sit("guest")
     with pytest.raises(NodeError, match="switched off") as caught:
         await guest.node.join("Friday")
@@ -152,17 +152,17 @@ async def test_a_guest_is_told_that_all_seats_are_taken(people: Company) -> None
     host.hold()
     first.hold()
     await first.node.join(opened.join_line)
-    assert await refused(second, opened.join_line) in ("full", "refused")  # full, or begun already
+    assert await refused(second, opened.join_line) in ("full", "refused")  # full, or already started
     host.go_on()
     first.go_on()
     await agree(host, first)
 
 
-async def test_a_full_table_says_that_it_is_full(people: Company) -> None:
+async def test_a_full_table_refuses_another_guest(people: Company) -> None:
     host = await people.sit("host")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     deaf = await people.sit("deaf")
-    # It takes the seat, but the match does not form.
+    # This guest takes the seat but receives no proposal, so the match does not form.
     views.hear_only(deaf, lambda _, frame: not isinstance(frame, Carried | Seat | Propose))
     joining = asyncio.create_task(deaf.node.join(opened.join_line))
     await host.until(LobbyChanged, lambda event: [player.name for player in event.joined] == ["deaf"])
@@ -183,7 +183,7 @@ async def test_a_private_table_admits_only_guests_with_the_whole_join_line(peopl
 
 
 class FakeHost:
-    """Somebody who proves an identity and then answers HELLO with whatever the test wants."""
+    """A host that proves its identity and then answers HELLO with the frames that the test chooses."""
 
     def __init__(self, *answers: Frame) -> None:
         self.identity = Identity.generate()
@@ -214,7 +214,7 @@ class FakeHost:
         self.links.remove(link)
 
 
-async def test_the_token_is_never_told_to_somebody_else_at_that_address(people: Company) -> None:
+async def test_the_token_is_never_sent_to_an_impostor_at_the_hosts_address(people: Company) -> None:
     impostor = FakeHost(Welcome(TableAim(bytes(16), "")))
     line = (await impostor.open())._replace(fingerprint=Identity.generate().fingerprint, token="SECRET")
     guest = await people.sit("guest")
@@ -224,8 +224,8 @@ async def test_the_token_is_never_told_to_somebody_else_at_that_address(people: 
 
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
-async def test_a_join_line_leads_past_a_stranger_at_one_of_its_addresses(people: Company, enter: str) -> None:
-    """Another laptop may have got an address that the host had before; whoever it is hears nothing."""
+async def test_a_join_line_works_although_a_stranger_has_one_of_its_addresses(people: Company, enter: str) -> None:
+    """Another laptop may have been given the host's former address. It receives no frame."""
     host, impostor = await people.sit("host"), FakeHost()
     right = parse_join_line((await host.node.host(TableSettings("Friday", CLASSIC, 9))).join_line)
     wrong = await impostor.open()
@@ -238,7 +238,7 @@ async def test_a_join_line_leads_past_a_stranger_at_one_of_its_addresses(people:
 
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
-async def test_a_stranger_who_answers_is_named_if_the_right_node_does_not(people: Company, enter: str) -> None:
+async def test_the_error_names_strangers_that_answered_instead_of_the_host(people: Company, enter: str) -> None:
     one, other = FakeHost(), FakeHost()
     lines = [await one.open(), await other.open()]
     addresses = tuple(address for line in lines for address in line.addresses)
@@ -267,24 +267,22 @@ async def test_a_stranger_who_answers_is_named_if_the_right_node_does_not(people
         ((), "unreachable"),
     ],
 )
-async def test_a_guest_is_told_what_kind_of_refusal_it_was(
-    people: Company, answers: tuple[Frame, ...], code: str
-) -> None:
+async def test_a_guest_is_told_why_it_was_refused(people: Company, answers: tuple[Frame, ...], code: str) -> None:
     host = FakeHost(*answers)
     line = await host.open()
-    bounds = SHORT if code == "unreachable" else None  # on a busy machine an answer may take longer than that
+    bounds = SHORT if code == "unreachable" else None  # a busy machine may answer later than SHORT allows
     assert await refused(await people.sit("guest", bounds=bounds), str(line)) == code
     host.close()
 
 
-async def test_nobody_at_the_address_is_unreachable_and_no_address_is_not_found(people: Company) -> None:
+async def test_a_dead_address_is_unreachable_and_a_malformed_one_is_not_found(people: Company) -> None:
     guest = await people.sit("guest")
     assert await refused(guest, "127.0.0.1:1") == "unreachable"
     assert await refused(guest, "127.0.0.1:1/TYPO") == "not-found"
 
 
 def told(host: Player, name: str = "Friday", table: bytes | None = None) -> Sighting:
-    """Return what multicast tells of a host's table, or what somebody forged."""
+    """Return the sighting of a host's table, or a forged one with another name or id."""
     assert host.node._active.hosting is not None
     identifier = (table if table is not None else views.hosting(host).table.id).hex()
     advertisement = Advertisement(identifier, name, "classic", 1, 3, "lobby", PROTOCOL_VERSION)
@@ -295,7 +293,7 @@ FRIDAY = TableSettings("Friday", CLASSIC, 3)
 
 
 async def two_hosts(people: Company, *, has_one_id: bool = True) -> tuple[Player, Player]:
-    """Return the host of a table, and one who opens another by the same name, under the same id unless told not to."""
+    """Return the hosts of two tables with the same name and, by default, the same id."""
     right, wrong = await people.sit("Ada"), await people.sit("Eve")
     for each in (right, wrong):
         await each.node.host(FRIDAY)
@@ -310,7 +308,7 @@ async def two_hosts(people: Company, *, has_one_id: bool = True) -> tuple[Player
 async def test_a_guest_of_one_table_is_not_seated_at_another(
     people: Company, enter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Anybody can advertise Sunday at the address of Friday, by its id too; or another table has the address by now."""
+    """A forged or outdated record may give the address of one table, even its id, for another table."""
     host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
     await host.node.host(FRIDAY)
     for sighting in (told(host, "Sunday"), told(host, "Sunday", bytes(16)), told(host, "Friday", bytes(16))):
@@ -322,11 +320,11 @@ async def test_a_guest_of_one_table_is_not_seated_at_another(
         gone = f'"{sighting.advertisement.name}" is not at the address it advertises'
         assert caught.value.reason == f"{gone}; that address belongs to {there}"
     assert guest.told(TableJoined) == []
-    assert len(host.told(LobbyChanged)) == 1  # not for a moment
+    assert len(host.told(LobbyChanged)) == 1  # only the host's own arrival: the guest never took a seat
 
 
 @pytest.mark.parametrize("identifier", ["0" * 9, "f" * 64, "ab" * 16])
-async def test_a_record_with_another_id_leads_to_no_seat(people: Company, identifier: str) -> None:
+async def test_a_record_with_a_wrong_table_id_gives_no_seat(people: Company, identifier: str) -> None:
     host = await people.sit("host")
     await host.node.host(FRIDAY)
     forged = Sighting(replace(told(host).advertisement, id=identifier), ((HOST, host.node.port),), "x")
@@ -336,7 +334,10 @@ async def test_a_record_with_another_id_leads_to_no_seat(people: Company, identi
 def tables_are(
     monkeypatch: pytest.MonkeyPatch, player: Player, *now: Sighting, once: tuple[Sighting, ...] = ()
 ) -> None:
-    """Let a node hear of these tables by multicast, and of others before."""
+    """Set the tables that a node sees by multicast.
+
+    :param once: tables that the node saw earlier
+    """
     heard = Discovery()
     monkeypatch.setattr(heard, "tables", lambda: now)
     monkeypatch.setattr(heard, "told", lambda: (*now, *once))
@@ -349,10 +350,10 @@ def tables_are(
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
 @pytest.mark.parametrize("keeps_id", [True, False])
-async def test_a_name_that_changes_its_key_while_one_looks_is_said_and_not_followed(
+async def test_a_table_name_whose_key_has_changed_is_reported_and_not_joined(
     people: Company, enter: str, keeps_id: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody takes over the records of a table that lives. Whoever answers faster must not win."""
+    """A forger replaces the records of an open table. The guest must not join the host that answers first."""
     right, wrong = await two_hosts(people, has_one_id=keeps_id)
     guest = await people.sit("Ben", discovery=True)
     tables_are(monkeypatch, guest, told(wrong), once=(told(right),))
@@ -375,7 +376,7 @@ async def test_a_name_that_changes_its_key_while_one_looks_is_said_and_not_follo
 async def test_a_name_whose_addresses_lead_to_two_keys_is_not_joined(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An address more in the records of a table is enough for that."""
+    """One extra address in a table's record is enough to lead to a second host."""
     right, wrong = await two_hosts(people)
     guest = await people.sit("Ben", discovery=True)
     both = replace(told(right), addresses=tuple((HOST, each.node.port) for each in (wrong, right)))
@@ -401,12 +402,14 @@ async def test_a_forger_cannot_hide_a_table_behind_one_full_of_spectators(
     tables_are(monkeypatch, guest, taken_over, once=(told(right),))
     assert await refused(guest, "Friday") == "refused"
     tables_are(monkeypatch, guest, told(right))
-    await guest.node.join("Friday")  # who has no room for spectators has room for guests
+    await guest.node.join("Friday")  # the host refuses spectators but still admits guests
     wrong.close()
 
 
-async def test_a_silent_node_may_still_have_the_table(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forger may lead us to the true host by a way of their own, and stop there: each identity is asked once."""
+async def test_a_node_that_does_not_answer_may_still_be_the_host(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real host may be the one that did not answer, so the guest must not join the one that did."""
     wrong, silent = await people.sit("Eve"), FakeHost()
     await wrong.node.host(FRIDAY)
     line = await silent.open()
@@ -423,10 +426,10 @@ async def test_a_silent_node_may_still_have_the_table(people: Company, monkeypat
     }
 
 
-async def test_a_table_that_is_told_of_at_a_dead_address_too_is_joined(
+async def test_a_table_is_joined_although_a_dead_address_is_advertised_too(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host who was killed stays advertised for minutes, and then opens the table anew."""
+    """After a crash the old record of a host stays visible for minutes beside the record of its new table."""
     host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
     await host.node.host(FRIDAY)
     dead = replace(told(host, table=bytes(16)), addresses=((HOST, 1),), instance="y")
@@ -436,10 +439,10 @@ async def test_a_table_that_is_told_of_at_a_dead_address_too_is_joined(
 
 
 @pytest.mark.parametrize("is_one_table", [True, False])
-async def test_no_table_is_dialled_if_very_many_share_its_name(
+async def test_no_table_is_dialled_if_too_many_addresses_share_its_name(
     people: Company, is_one_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bound is of addresses: as many false records of one table lead to as many attempts to dial."""
+    """The limit counts addresses, because many false records of one table cost as many dials as many tables."""
     host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
     await host.node.host(FRIDAY)
     shared, true = (HOST, 1), told(host)
@@ -457,10 +460,10 @@ async def test_no_table_is_dialled_if_very_many_share_its_name(
 
 @pytest.mark.parametrize("enter", ["join", "watch"])
 @pytest.mark.parametrize("sorts_first", ["Ada", "Eve"])
-async def test_no_record_crowds_out_the_addresses_of_another(
+async def test_a_forged_record_does_not_crowd_out_the_hosts_addresses(
     people: Company, enter: str, sorts_first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A forger tells of as many addresses as one may, and of one that every machine with containers has."""
+    """The forged record lists as many addresses as allowed, including a container address that both records share."""
     right, wrong = await two_hosts(people)
     container = (HOST, 1)
     others = tuple((HOST, number) for number in range(2, ADDRESSES_PER_PEER))
@@ -473,10 +476,10 @@ async def test_no_record_crowds_out_the_addresses_of_another(
     assert [len(each.told(LobbyChanged)) for each in (right, wrong)] == [1, 1]
 
 
-async def test_a_lost_player_is_looked_for_where_nobody_else_is(
+async def test_a_lost_player_is_not_sought_at_the_addresses_of_linked_players(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All players of a match advertise it. Where a linked one listens, the lost one does not."""
+    """Every player of a match advertises it, so the addresses of linked players are not dialled for a lost player."""
     host, guest = await people.sit("Ada"), await people.sit("Ben", discovery=True)
     await host.node.host(FRIDAY)
     await guest.node.join(host.node.join_line)
@@ -485,7 +488,7 @@ async def test_a_lost_player_is_looked_for_where_nobody_else_is(
     monkeypatch.setattr(guest.node._locator, "_sighted", lambda match: (running, elsewhere))
     runtime, match = guest.node._runtime, bytes.fromhex("ab" * 32)
     assert runtime.where(bytes(32), match, ()) == [(HOST, 1), (HOST, 2)]
-    # They are linked by loopback, and advertise the address of this machine in the network.
+    # The players are linked over loopback but advertise this machine's LAN address.
     monkeypatch.setattr(Mesh, "addresses", property(lambda mesh: (("192.0.2.9", mesh.port),)))
     by_cable = replace(running, addresses=(("192.0.2.9", host.node.port),))
     monkeypatch.setattr(guest.node._locator, "_sighted", lambda match: (by_cable, elsewhere))
@@ -494,8 +497,10 @@ async def test_a_lost_player_is_looked_for_where_nobody_else_is(
     assert ("192.0.2.9", host.node.port) in runtime.where(linked, match, ())
 
 
-async def test_a_crash_before_a_match_was_marked_formed_keeps_nobody_from_another_table(people: Company) -> None:
-    """Its owner may resume it, but sits down elsewhere first."""
+async def test_a_player_can_join_another_table_after_a_crash_before_its_match_was_marked_formed(
+    people: Company,
+) -> None:
+    """The player may resume the match later, but joins another table first."""
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     match = views.playing(players[1]).match.id
@@ -510,14 +515,14 @@ async def test_a_crash_before_a_match_was_marked_formed_keeps_nobody_from_anothe
     assert [each.match for each in returned.node.unfinished()] == [match]
 
 
-async def test_a_match_that_has_begun_is_not_joined(people: Company) -> None:
+async def test_a_match_in_progress_cannot_be_joined(people: Company) -> None:
     running = Advertisement("ab" * 32, "Friday", "classic", 2, 2, "playing", 1)
     assert await refused(await people.sit("guest"), (Sighting(running, ((HOST, 9),), "x"),)) == "refused"
 
 
 @MULTICAST
-async def test_a_forger_of_the_records_of_a_table_gets_none_of_its_guests(people: Company) -> None:
-    """The same service by the same name, with the bit that flushes caches, in real multicast."""
+async def test_a_forger_of_a_tables_records_gets_none_of_its_guests(people: Company) -> None:
+    """The forger registers the same service name by real multicast, with the cache-flush bit."""
     await multicast()
     name = f"Friday {secrets.token_hex(4)}"
     right, wrong = await people.sit("Ada", discovery=True), await people.sit("Eve")
@@ -539,7 +544,7 @@ async def test_a_forger_of_the_records_of_a_table_gets_none_of_its_guests(people
         await (await hostile.async_register_service(eve, cooperating_responders=True, strict=False))
         assert await refused(guest, name) == "refused"
         assert len(right.told(LobbyChanged)) == 1
-        late = await people.sit("Cleo", discovery=True)  # who hears both, or the living one only
+        late = await people.sit("Cleo", discovery=True)  # sees both records, or only the real table's
         with contextlib.suppress(NodeError):
             await late.node.join(name)
     finally:

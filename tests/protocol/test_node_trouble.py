@@ -1,4 +1,4 @@
-"""Nodes in trouble, over real sockets: who leaves, dies, comes back, concedes, or has a full disk."""
+"""Nodes over real sockets when a player leaves, crashes, comes back, concedes or runs out of disk space."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.tiers import thoroughly
 async def test_a_guest_who_leaves_frees_the_seat_for_another(people: Company) -> None:
     (host, first), opened = await people.table(3, "AB")
     await first.leave()
-    assert first.told(TableClosed) == []  # it knows that it has left
+    assert first.told(TableClosed) == []  # it left on its own
     gone = await host.until(LobbyChanged, lambda event: bool(event.left))
     assert [player.name for player in gone.left] == ["B"]
     second, third = await people.sit("C"), await people.sit("D")
@@ -57,7 +57,7 @@ async def test_a_guest_who_leaves_frees_the_seat_for_another(people: Company) ->
     await agree(host, second, third)
 
 
-async def test_when_the_host_leaves_the_table_is_gone(people: Company) -> None:
+async def test_the_table_closes_when_the_host_leaves(people: Company) -> None:
     (host, guest), _ = await people.table(3, "AB")
     await host.leave()
     closed = await guest.until(TableClosed)
@@ -82,7 +82,7 @@ async def test_the_host_may_start_before_all_seats_are_taken(people: Company) ->
     await agree(host, guest)
 
 
-async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
+async def test_a_guest_who_crashes_while_the_match_forms_is_replaced(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.limits.LINK_LOST", 0.2)
@@ -98,14 +98,14 @@ async def test_a_guest_who_dies_while_the_match_forms_gives_way_to_a_later_one(
     assert {player.name for player in late.told(MatchStarted)[0].players} == {"A", "B", "D"}
 
 
-async def test_a_link_that_breaks_while_the_match_forms_costs_nobody_the_table(people: Company) -> None:
-    """The host waits for a guest who was lost then; so the guest waits for the host, and either dials."""
+async def test_a_link_that_breaks_while_the_match_forms_is_restored(people: Company) -> None:
+    """While a match forms, both sides wait for a lost link and either side redials."""
     host, guest = await people.sit("A"), await people.sit("B")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
     broken: list[bytes] = []
 
     def break_once(identity: bytes, frame: bytes) -> bool:
-        if frame[1] != 7 or broken:  # the guest's signature under the genesis
+        if frame[1] != 7 or broken:  # 7: a signed message; the first one signs the genesis
             return True
         broken.append(identity)
         guest.node._mesh._peers[identity].link.drop("the cable was pulled")
@@ -120,12 +120,12 @@ async def test_a_link_that_breaks_while_the_match_forms_costs_nobody_the_table(p
 
 
 def say_nothing(player: Player) -> None:
-    """Let a node's signed messages be lost on the way."""
+    """Drop every signed message that a node sends."""
     views.send_only(player, lambda _, frame: frame[1] != 7)
 
 
 def lose_commitments(player: Player) -> None:
-    """Let a node lose what it is sent of them."""
+    """Drop every COMMIT sent to a node."""
 
     def takes(_: bytes, frame: Frame) -> bool:
         messages = frame.messages if isinstance(frame, Page) else [frame] if isinstance(frame, Carried) else []
@@ -134,10 +134,10 @@ def lose_commitments(player: Player) -> None:
     views.hear_only(player, takes)
 
 
-async def test_a_guest_who_died_just_before_the_match_was_formed_comes_back(
+async def test_a_guest_who_crashed_just_before_the_match_was_formed_can_resume_it(
     people: Company,
 ) -> None:
-    """For the others the match has begun: it must not be lost to its last signer."""
+    """The match has started for the other players, so the last signer must be able to join it."""
     (host, second), opened = await people.table(3, "AB")
     dying = await people.sit("C")
     lose_commitments(dying)
@@ -164,7 +164,7 @@ async def test_a_killed_node_resumes_and_the_match_goes_on(people: Company, play
     home = await dying.kill()
     for other in others:
         await other.until(PeerLost)
-        # Of three players two are a majority that could go on alone; of two there is none.
+        # Two of three players are a majority and could go on alone; one of two is not.
         waiting = await other.until(Suspended) if players == 2 else await other.until(Overdue)
         assert [player.name for player in waiting.awaited] == [dying.name]
     back = await people.sit(dying.name, home=home, port=0 if same_port else free_port())
@@ -185,7 +185,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def test_all_killed_at_once_resume_one_after_the_other(people: Company) -> None:
+async def test_players_who_were_all_killed_at_once_resume_one_by_one(people: Company) -> None:
     players, _ = await people.table(3)
     await in_mid_match(players[0])
     homes = [await player.kill() for player in players]
@@ -196,7 +196,7 @@ async def test_all_killed_at_once_resume_one_after_the_other(people: Company) ->
     await agree(*back)
 
 
-async def test_a_player_who_quits_in_the_middle_can_come_back(people: Company) -> None:
+async def test_a_player_who_quits_in_mid_match_can_come_back(people: Company) -> None:
     (host, guest), _ = await people.table(2)
     await in_mid_match(guest)
     await guest.leave()
@@ -208,11 +208,11 @@ async def test_a_player_who_quits_in_the_middle_can_come_back(people: Company) -
     assert back.node.unfinished() == ()
 
 
-# The host, who is like anyone else once the match has begun
+# Once the match has started, the host is an ordinary player
 
 
 async def away(player: Player, is_killed: bool) -> Path:
-    """Let a player go, with or without taking leave; return the home they left."""
+    """Kill a player, or let them leave properly; return their home directory."""
     if is_killed:
         return await player.kill()
     await player.leave()
@@ -243,7 +243,7 @@ async def test_quitting_is_told_apart_from_a_lost_link(people: Company) -> None:
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
-async def test_when_the_host_leaves_right_after_the_start_the_others_go_on(people: Company, is_killed: bool) -> None:
+async def test_the_others_go_on_when_the_host_leaves_right_after_the_start(people: Company, is_killed: bool) -> None:
     (host, *others), _ = await people.table(3, patience=IMPATIENT)
     await host.until(MatchFormed)
     await away(host, is_killed)
@@ -257,7 +257,7 @@ async def test_when_the_host_leaves_right_after_the_start_the_others_go_on(peopl
 @pytest.mark.parametrize("is_killed", [*thoroughly([False]), True], ids=["quits", "is killed"])
 @pytest.mark.parametrize("through", ["B", "C"])
 async def test_the_host_comes_back_through_any_other_player(people: Company, is_killed: bool, through: str) -> None:
-    """One of the others is away at the time, and comes back later."""
+    """Only one other player is online when the host returns; the third returns later."""
     (host, *others), _ = await people.table(3)
     await host.until(MatchFormed)
     for player in others:
@@ -276,10 +276,10 @@ async def test_the_host_comes_back_through_any_other_player(people: Company, is_
 
 
 @pytest.mark.multicast
-async def test_a_player_who_resumes_at_another_port_finds_moved_players_by_multicast(
+async def test_players_who_all_resume_at_new_ports_find_each_other_by_multicast(
     people: Company,
 ) -> None:
-    """Nobody listens where anybody else last saw them."""
+    """Every player has a new port, so every stored address is out of date."""
     await multicast()
     players, _ = await people.table(3, discovery=True)
     await in_mid_match(players[0])
@@ -294,8 +294,8 @@ async def test_a_player_who_resumes_at_another_port_finds_moved_players_by_multi
     await agree(*back)
 
 
-async def test_the_last_word_of_a_killed_node_can_still_be_fetched(people: Company) -> None:
-    """It knows the end and has its transcript, but nobody else got its opening."""
+async def test_the_last_message_of_a_killed_node_can_still_be_fetched(people: Company) -> None:
+    """The killed node knew the end and had the transcript, but its last message had reached no other player."""
     (host, guest), _ = await people.table(2, patience=Patience(120, 5))
     await in_mid_match(host, 1)
     say_nothing_more_at_the_end(host)
@@ -310,11 +310,11 @@ async def test_the_last_word_of_a_killed_node_can_still_be_fetched(people: Compa
 
 
 def say_nothing_more_at_the_end(player: Player) -> None:
-    """Let what a node sends be lost from the moment that the match has ended for it."""
+    """Drop everything that a node sends once its match has ended."""
     views.send_only(player, lambda *_: not player.node.match.is_ended)  # type: ignore[union-attr]
 
 
-async def test_there_is_nothing_to_resume_where_nothing_was_played(people: Company) -> None:
+async def test_resuming_without_a_match_is_refused(people: Company) -> None:
     player = await people.sit("A")
     for wanted in (None, "abc"):
         with pytest.raises(NodeError) as caught:
@@ -331,12 +331,12 @@ async def test_a_broken_link_comes_back_by_itself(people: Company) -> None:
     await host.until_true(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
     guest.go_on()
     await agree(host, guest)
-    assert not host.told(PeerLost)  # it is no news if it lasts no second
+    assert not host.told(PeerLost)  # a loss of under a second is not reported
     assert not host.told(PeerBack)
 
 
-async def test_after_sleep_all_links_are_made_anew(people: Company) -> None:
-    """A link may be dead on the other side of a sleep, though nothing here says so."""
+async def test_all_links_are_reopened_after_a_sleep(people: Company) -> None:
+    """After a sleep a link may be dead on the other side without any sign of it here."""
     (host, guest), _ = await people.table(2)
     await in_mid_match(guest)
     before = dict(host.node._mesh._peers)
@@ -348,10 +348,10 @@ async def test_after_sleep_all_links_are_made_anew(people: Company) -> None:
     assert host.told(PeerLost) == guest.told(PeerLost) == []
 
 
-# The host has no part in a match that others have not
+# The host has no special role in a match
 
 
-async def test_when_the_host_quits_after_the_start_the_others_play_on(people: Company) -> None:
+async def test_the_others_play_on_when_the_host_quits_in_mid_match(people: Company) -> None:
     host = await people.sit("A")
     settings = TableSettings("Friday", CLASSIC, 3, Patience(5, 5))
     opened = await host.node.host(settings)
@@ -362,16 +362,16 @@ async def test_when_the_host_quits_after_the_start_the_others_play_on(people: Co
     await host.leave()
     ends = [await guest.until(MatchResult) for guest in guests]
     (transcript,) = {end.transcript.read_bytes() for end in ends}
-    assert verify(transcript).verdict == "unproven"  # that somebody was silent is a claim
+    assert verify(transcript).verdict == "unproven"  # a transcript cannot prove that a player was silent
     (seat,) = [seat for seat, player in enumerate(ends[0].players) if player.name == "A"]
     assert ends[0].places[-1] == (seat,)
 
 
-async def test_a_host_who_quit_is_let_back_in_by_any_player(people: Company) -> None:
+async def test_a_host_who_quit_can_come_back_through_the_only_player_left(people: Company) -> None:
     (host, near, far), _ = await people.table(3, patience=Patience(120, 5))
     await in_mid_match(near)
     await host.leave()
-    where = await far.kill()  # so that one player alone knows the way
+    where = await far.kill()  # only one player is left who knows the host
     back = await people.sit("A", home=host.node.home.path, port=free_port())
     await back.node.resume()
     await back.until(MatchStarted)
@@ -384,7 +384,7 @@ async def test_a_host_who_quit_is_let_back_in_by_any_player(people: Company) -> 
 # Giving up
 
 
-async def test_conceding_ends_ones_match_and_nobody_elses(people: Company) -> None:
+async def test_conceding_ends_the_match_only_for_the_player_who_concedes(people: Company) -> None:
     players, _ = await people.table(3)
     await in_mid_match(players[1], 1)
     players[1].node.concede()
@@ -396,7 +396,7 @@ async def test_conceding_ends_ones_match_and_nobody_elses(people: Company) -> No
     assert over.confirmed
 
 
-async def test_an_illegal_move_and_one_that_comes_too_late_cost_nothing(people: Company) -> None:
+async def test_illegal_and_late_moves_are_refused_without_harm(people: Company) -> None:
     (host, guest), _ = await people.table(2)
     for player in (host, guest):
         player.hold()
@@ -432,7 +432,7 @@ async def test_an_invalid_name_opens_no_node(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["write", *thoroughly(["remember_address", "mark_formed"]), "add_match"])
-async def test_a_node_with_a_full_disk_falls_silent_says_so_and_closes_cleanly(
+async def test_a_node_with_a_full_disk_stops_with_a_reason_and_closes_cleanly(
     people: Company, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     (host, guest), opened = await people.table(3, "AB")
@@ -464,14 +464,14 @@ async def test_a_node_with_a_full_disk_falls_silent_says_so_and_closes_cleanly(
         ("\u0301a", "must not begin with a combining mark"),
     ],
 )
-async def test_a_name_that_cannot_be_advertised_is_refused_with_the_rule(people: Company, name: str, rule: str) -> None:
+async def test_an_invalid_table_name_is_refused_with_the_rule(people: Company, name: str, rule: str) -> None:
     host = await people.sit("A")
     with pytest.raises(NodeError, match="table's name") as caught:
         await host.node.host(TableSettings(name, CLASSIC, 2))
     assert rule in caught.value.hint
 
 
-async def test_a_name_of_rules_that_cannot_be_advertised_is_refused_with_the_rule(people: Company) -> None:
+async def test_an_invalid_name_of_rules_is_refused_with_the_rule(people: Company) -> None:
     host = await people.sit("A")
     for name, rule in (
         ("a" * 32, "1 to 31 characters"),
@@ -485,7 +485,7 @@ async def test_a_name_of_rules_that_cannot_be_advertised_is_refused_with_the_rul
 
 
 @pytest.mark.parametrize("clock", [-5.0, 1e15])
-async def test_a_match_under_a_wrong_clock_is_played_to_its_end_and_locks_no_home(
+async def test_a_wrong_clock_neither_stops_a_match_nor_makes_the_home_unusable(
     people: Company, monkeypatch: pytest.MonkeyPatch, clock: float
 ) -> None:
     (ada,), opened = await people.table(2, ["Ada"], ruleset=CLASSIC.with_options({"dice": "1"}))

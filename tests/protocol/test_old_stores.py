@@ -1,4 +1,4 @@
-"""A home of 0.1.0 keeps all that its store holds. A store that no released program wrote is left as it is."""
+"""A store written by version 0.1.0 is converted without loss. A store in an unknown format is left unchanged."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.protocol.test_backup import OWNER
 
 DATA: Final = Path(__file__).parents[1] / "data"
 OLD: Final = DATA / "store-1.sqlite3"
-"""Written by 0.1.0: the match of the transcript beside it, once finished, and once under another id unfinished."""
+"""A store written by 0.1.0. It holds the match of version-1.p2pdice twice: finished, and as ``OTHER`` unfinished."""
 GENESIS: Final = open_transcript((DATA / "version-1.p2pdice").read_bytes()).genesis
 OTHER: Final = b"o" * 32
 """Id of the unfinished match."""
 SEED: Final = b"s" * 32
 CREATED: Final = 1_763_812_800
 MESSAGES: Final = 12
-"""How many messages of the finished match are stored."""
+"""The number of stored messages of the finished match."""
 
 
 def rows(path: Path, query: str) -> list[tuple[object, ...]]:
@@ -50,7 +50,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def test_all_matches_stay_as_old_ones_with_messages_choices_and_addresses(home: Home) -> None:
+def test_conversion_keeps_all_matches_messages_choices_and_addresses(home: Home) -> None:
     before = rows(home.store, "SELECT data, signature FROM messages ORDER BY match, place")
     assert (rows(home.store, "PRAGMA user_version"), len(before)) == ([(FIRST,)], MESSAGES)
     for _ in range(2):
@@ -77,7 +77,7 @@ def test_all_matches_stay_as_old_ones_with_messages_choices_and_addresses(home: 
         assert rows(home.store, "SELECT DISTINCT place >> 32 FROM messages") == [(finished.number,)]
 
 
-def test_the_people_in_its_matches_are_known_also_to_somebody_who_only_reads(home: Home) -> None:
+def test_the_players_of_old_matches_are_known_even_to_a_read_only_store(home: Home) -> None:
     expected = {(fingerprint(each.identity), each.nickname, 2, CREATED) for each in players_of(GENESIS)}
     before = home.store.read_bytes()
     for is_reader in (True, False):
@@ -87,7 +87,7 @@ def test_the_people_in_its_matches_are_known_also_to_somebody_who_only_reads(hom
         assert (home.store.read_bytes() == before) == is_reader
 
 
-def test_it_becomes_a_store_like_a_new_one(home: Home, tmp_path: Path) -> None:
+def test_a_converted_store_has_the_same_schema_as_a_new_one(home: Home, tmp_path: Path) -> None:
     for path in (home.store, tmp_path / "new.sqlite3"):
         Store(path).close()
     old, new = (
@@ -110,7 +110,7 @@ def test_a_home_with_an_old_store_can_be_backed_up_and_restored(home: Home, tmp_
 
 
 @pytest.mark.parametrize("where", ["protocol.storage.people.meet", "protocol.storage.store.free_name"])
-def test_a_disk_that_fails_while_it_is_converted_leaves_it_as_it_was(
+def test_a_disk_error_during_conversion_leaves_the_store_unchanged(
     home: Home, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     before = rows(home.store, "SELECT * FROM matches"), rows(home.store, "SELECT sql FROM sqlite_schema")
@@ -138,7 +138,7 @@ def test_one_damaged_match_does_not_hide_the_other(home: Home, damage: str) -> N
 
 
 @pytest.mark.parametrize("damage", ["DELETE FROM seeds", "DROP TABLE choices", "ALTER TABLE addresses RENAME TO x"])
-def test_a_damaged_one_is_called_that_and_left_as_it_is(home: Home, damage: str) -> None:
+def test_a_damaged_old_store_is_reported_and_left_unchanged(home: Home, damage: str) -> None:
     change(home.store, damage)
     before = rows(home.store, "SELECT * FROM matches")
     with pytest.raises(DamagedStoreError):
@@ -148,7 +148,7 @@ def test_a_damaged_one_is_called_that_and_left_as_it_is(home: Home, damage: str)
 
 @pytest.mark.parametrize("version", [-1, 2, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 @pytest.mark.parametrize("is_reader", [False, True])
-def test_a_store_of_any_other_format_is_left_alone_and_not_held(home: Home, version: int, is_reader: bool) -> None:
+def test_a_store_in_another_format_is_left_unchanged_and_unlocked(home: Home, version: int, is_reader: bool) -> None:
     Store(home.store).close()
     change(home.store, f"PRAGMA user_version={version}")
     before = home.store.read_bytes()
@@ -161,7 +161,7 @@ def test_a_store_of_any_other_format_is_left_alone_and_not_held(home: Home, vers
 
 
 @pytest.mark.parametrize("version", [0, FIRST, 2, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
-def test_a_backup_of_any_other_format_is_refused(home: Home, tmp_path: Path, version: int) -> None:
+def test_a_backup_in_another_format_is_refused(home: Home, tmp_path: Path, version: int) -> None:
     OWNER.save(home.identity)
     backup.back_up(home, tmp_path / "backup")
     change(tmp_path / "backup", f"PRAGMA user_version={version}")

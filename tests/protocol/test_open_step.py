@@ -1,4 +1,4 @@
-"""A message for the open step can do more than fill a slot (SPEC.md §6)."""
+"""A message for the open step may also complete a voted decision or count for nothing (SPEC.md §6)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERS = (1, 2, 3)
 
 
 def before_the_reveals() -> tuple[World, dict[int, Signed]]:
-    """Return a world in which ME has the LOCK of a deal by all and no REVEAL of others yet, and those REVEALs."""
+    """Return a world in which ME has every LOCK of a deal but no REVEAL from the others, and the REVEALs by author."""
     world = World(PRESETS["classic"], 4, seed=1)
     history = world.machines[ME].match.history
     while not (history.position.purpose is Purpose.DEAL and history.position.kind is Kind.LOCK):
@@ -27,7 +27,7 @@ def before_the_reveals() -> tuple[World, dict[int, Signed]]:
     return world, {other: signed_by(world, other, Kind.REVEAL)[-1] for other in OTHERS}
 
 
-def test_a_message_that_a_decision_names_is_all_that_the_decision_waits_for() -> None:
+def test_a_decision_waits_only_for_the_messages_that_it_names() -> None:
     world, reveals = before_the_reveals()
     history, silent, late = world.machines[ME].match.history, 1, 2
     place, held = history.position, reveals | history.held
@@ -41,7 +41,7 @@ def test_a_message_that_a_decision_names_is_all_that_the_decision_waits_for() ->
     assert history.position.left == (silent,)
 
 
-def test_who_is_convicted_is_missing_whatever_they_send() -> None:
+def test_a_convicted_player_counts_as_missing_whatever_they_send() -> None:
     world, reveals = before_the_reveals()
     history, cheat = world.machines[ME].match.history, 1
     world.feed(ME, Received(cheat, forge(world, history.position, cheat, Kind.MOVE, "liar")))

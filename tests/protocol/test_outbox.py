@@ -1,4 +1,4 @@
-"""What a pass of the loop causes is carried out in one order: stored, sent, done."""
+"""The effects of one event loop turn are carried out in a fixed order: store, send, then run actions."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ MESSAGES = tuple(sign(Message(MATCH, step, b"t" * 32, 0, Kind.LOCK, b"h" * 32), 
 
 
 class Turns(RuleBasedStateMachine):
-    """Any sequence of causes and turns, in which some turns break off: what the owner of an outbox may rely on."""
+    """Checks the outbox's guarantees under any sequence of calls and turns, some of which fail half-way."""
 
     def __init__(self) -> None:
         super().__init__()
         self.outbox: Outbox[int] = Outbox(self.schedule)
         self.due = 0
-        """How often a turn was asked for since the last one."""
+        """How many turns were requested since the last one."""
         self.kept: list[int] = []
-        """Numbers of all messages that were to be kept, but for what was replaced."""
+        """Numbers of all messages to keep, without the replaced ones."""
         self.unwritten: list[int] = []
-        """Numbers of those that are on no disk yet."""
+        """Numbers of the kept messages that are not on the disk yet."""
         self.disk: list[int] = []
         self.number = 0
         self.posted: list[int] = []
@@ -57,7 +57,7 @@ class Turns(RuleBasedStateMachine):
         self.done: list[int] = []
         self.must_write = False
         self.is_needed = False
-        """Something was caused that has to be carried out at the end of this turn."""
+        """Some effect has to be carried out at the end of this turn."""
 
     def schedule(self) -> None:
         self.due += 1
@@ -78,7 +78,7 @@ class Turns(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 4))
     def keep_only(self, count: int) -> None:
-        """What is on the disk gives way; what is not there yet may be what frames of this turn rest on."""
+        """Replaces the messages on the disk. Unwritten ones stay, because frames of this turn may depend on them."""
         before, self.kept, self.unwritten = self.unwritten, [], []
         self.outbox.keep_only([self.message() for _ in range(count)])
         self.kept += [number for number in dict.fromkeys(before) if number not in self.kept]
@@ -121,9 +121,9 @@ class Turns(RuleBasedStateMachine):
         sent: list[int] = []
         for number, step in enumerate(self.outbox.steps()):
             kinds.append((Write, Deliver, Delivered, Do).index(type(step)))
-            if number == breaks_off_at:  # the disk is full, or the process died: this step is not done
+            if number == breaks_off_at:  # this step fails: the disk is full, or the process dies
                 if isinstance(step, Write):
-                    return  # what could not be stored remains to be
+                    return  # the messages are still to be stored
                 break
             match step:
                 case Write():
@@ -132,7 +132,7 @@ class Turns(RuleBasedStateMachine):
                     assert self.disk == self.kept
                     self.unwritten = []
                 case Deliver():
-                    # If anything binds, nothing leaves as long as a crash could make this node forget anything.
+                    # If any frame is binding, no frame leaves before every kept message is on the disk.
                     assert not had_to_write or self.disk == self.kept
                     sent.append(step.letter)
                 case Delivered():
@@ -149,7 +149,7 @@ class Turns(RuleBasedStateMachine):
         assert sum(number not in self.disk for number in self.kept) < BATCH
 
     @invariant()
-    def a_turn_is_asked_for_once_and_as_soon_as_there_is_anything_to_do(self) -> None:
+    def a_turn_is_requested_exactly_once_when_there_is_something_to_do(self) -> None:
         assert self.due == self.is_needed
 
 
@@ -171,7 +171,7 @@ def outbox() -> Outbox[str]:
     return Outbox(lambda: None)
 
 
-def test_messages_wait_for_the_next_frame_and_all_ride_along(outbox: Outbox[str]) -> None:
+def test_messages_are_stored_together_before_the_next_binding_frame(outbox: Outbox[str]) -> None:
     outbox.keep(MESSAGES[0])
     outbox.relay("to a spectator")
     assert carried_out(outbox) == [Deliver("to a spectator"), Delivered()]
@@ -181,7 +181,7 @@ def test_messages_wait_for_the_next_frame_and_all_ride_along(outbox: Outbox[str]
     assert carried_out(outbox) == []
 
 
-def test_a_frame_that_does_not_bind_leaves_at_once_and_what_it_says_is_stored_with_the_next_that_does(
+def test_a_non_binding_frame_leaves_at_once_and_its_message_is_stored_before_the_next_binding_frame(
     outbox: Outbox[str],
 ) -> None:
     outbox.keep(MESSAGES[0])
@@ -194,7 +194,7 @@ def test_a_frame_that_does_not_bind_leaves_at_once_and_what_it_says_is_stored_wi
     assert carried_out(outbox) == [written, Deliver("REVEAL of another match"), Deliver("MOVE"), Delivered()]
 
 
-def test_so_many_messages_are_stored_without_a_frame_and_one_fewer_are_not(outbox: Outbox[str]) -> None:
+def test_a_full_batch_of_messages_is_stored_without_a_frame(outbox: Outbox[str]) -> None:
     for signed in MESSAGES[: BATCH - 1]:
         outbox.keep(signed)
     assert carried_out(outbox) == []
@@ -202,7 +202,7 @@ def test_so_many_messages_are_stored_without_a_frame_and_one_fewer_are_not(outbo
     assert carried_out(outbox) == [Write(MESSAGES[:BATCH], False)]
 
 
-def test_effects_of_an_action_belong_to_the_next_turn(outbox: Outbox[str]) -> None:
+def test_effects_of_an_action_are_carried_out_in_the_next_turn(outbox: Outbox[str]) -> None:
     def answer() -> None:
         outbox.keep(MESSAGES[0])
         outbox.post("answer")
@@ -212,7 +212,7 @@ def test_effects_of_an_action_belong_to_the_next_turn(outbox: Outbox[str]) -> No
     assert carried_out(outbox) == [Write(MESSAGES[:1], False), Deliver("answer"), Delivered()]
 
 
-def test_effects_of_a_withdrawn_proposal_replace_nothing_of_the_next(outbox: Outbox[str]) -> None:
+def test_a_withdrawn_proposal_does_not_replace_messages_of_the_next_one(outbox: Outbox[str]) -> None:
     outbox.keep_only(MESSAGES[:2])
     outbox.forget(MATCH)
     outbox.keep(MESSAGES[2])
@@ -221,7 +221,7 @@ def test_effects_of_a_withdrawn_proposal_replace_nothing_of_the_next(outbox: Out
 
 
 def test_messages_of_two_matches_are_stored_apart(outbox: Outbox[str]) -> None:
-    """The end of one match can still be confirmed while the next one is played."""
+    """Receipts for the end of one match may still arrive while the next one is played."""
     other = sign(Message(b"n" * 32, 1, b"t" * 32, 0, Kind.LOCK, b"h" * 32), KEY)
     for signed in (MESSAGES[0], other, MESSAGES[1]):
         outbox.keep(signed)
@@ -239,7 +239,7 @@ def test_messages_of_two_matches_are_stored_apart(outbox: Outbox[str]) -> None:
 
 
 class Nobody(MeshOwner):
-    """Owns links that nobody uses."""
+    """An owner that ignores its links."""
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
         raise AssertionError("nobody says HELLO here")
@@ -255,7 +255,7 @@ class Nobody(MeshOwner):
 
 
 class Tapped(Mesh):
-    """Links that write down, of every frame that leaves, what is on the disk at that moment."""
+    """A mesh that records each frame sent and how many messages are on the disk at that moment."""
 
     def __init__(self, identity: Identity, store: Store) -> None:
         super().__init__(credentials(identity.private_key), Nobody())
@@ -278,7 +278,7 @@ async def node(tmp_path: Path) -> AsyncIterator[tuple[Runtime, Store, Tapped]]:
     store.close()
 
 
-async def test_the_shell_sends_what_the_real_store_holds_at_the_end_of_the_turn(
+async def test_frames_are_sent_after_the_messages_of_their_turn_are_stored(
     node: tuple[Runtime, Store, Tapped],
 ) -> None:
     runtime, store, mesh = node
@@ -300,7 +300,7 @@ async def test_the_shell_sends_what_the_real_store_holds_at_the_end_of_the_turn(
 
 
 class Bare(Session):
-    """Stores what its match learns, and tells nobody."""
+    """A session that stores the messages of its match and ignores all other effects."""
 
     def keep(self, effect: StoreChoice | Learned | Replace) -> None:
         assert isinstance(effect, Learned)
@@ -313,7 +313,7 @@ class Bare(Session):
         pass
 
 
-async def test_a_message_of_a_match_that_binds_is_on_the_disk_when_it_leaves(
+async def test_a_binding_message_is_on_the_disk_before_it_is_sent(
     node: tuple[Runtime, Store, Tapped],
 ) -> None:
     runtime, store, mesh = node
@@ -327,16 +327,16 @@ async def test_a_message_of_a_match_that_binds_is_on_the_disk_when_it_leaves(
     session.close()
 
 
-async def test_what_the_owner_was_told_is_stored_though_no_frame_leaves(
+async def test_messages_behind_reported_events_are_stored_even_if_no_frame_is_sent(
     node: tuple[Runtime, Store, Tapped], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both programs were killed: the saved match named the wrong player as the one for whom it waits."""
+    """Otherwise, after a crash of all players, a saved match may name the wrong player as the one it waits for."""
     monkeypatch.setattr(runtimes, "IDLE", 0.05)
     runtime, store, _ = node
     runtime.outbox.keep(MESSAGES[0])
     runtime.outbox.afterwards(lambda: None)
     await asyncio.sleep(0.02)
-    assert not store.messages(MATCH)  # it may ride along with others
+    assert not store.messages(MATCH)  # it waits to be written together with others
     async with asyncio.timeout(10):
         while not store.messages(MATCH):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -348,7 +348,7 @@ async def test_what_the_owner_was_told_is_stored_though_no_frame_leaves(
     assert len(store.messages(MATCH)) == 1
 
 
-async def test_the_shell_sends_nothing_that_the_disk_did_not_take(node: tuple[Runtime, Store, Tapped]) -> None:
+async def test_nothing_is_sent_that_could_not_be_stored(node: tuple[Runtime, Store, Tapped]) -> None:
     runtime, store, mesh = node
     store.close()
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""What importing the package costs and brings."""
+"""Importing the package loads no submodule, and every public error belongs to the right family."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ OUR_FAULT = {
     "WordError",
     "WrongPassphraseError",
 }
-"""The errors of the local family. All others are the fault of a peer, or of a file."""
+"""The errors that a peer or a file did not cause."""
 
 
 def test_importing_the_package_imports_none_of_its_modules() -> None:
@@ -43,7 +43,7 @@ def test_importing_the_package_imports_none_of_its_modules() -> None:
     assert done.stdout.split() == ["protocol"]
 
 
-def test_every_public_error_is_of_exactly_one_family_and_the_right_one() -> None:
+def test_every_public_error_is_either_a_local_or_a_peer_error() -> None:
     modules = [import_module(each.name) for each in walk_packages(protocol.__path__, "protocol.")]
     errors = {
         value

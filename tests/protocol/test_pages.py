@@ -1,5 +1,4 @@
-"""The peers that are asked for pages, and when; and a history is followed in how many pages, or how changed, a peer
-shows it."""
+"""Catch-up: which peers a node asks for pages and when, and how it follows the history that the pages show."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from tests.simulation.world import World
 
 
 class Parted:
-    """Five players; the first to move bids one thing to ``me`` and other things to others."""
+    """Five players. The first to move is a cheat who sends different bids to ``me``, to ``peer`` and to the others."""
 
     def __init__(self) -> None:
         self.world = World(PRESETS["classic"].with_options({"dice": "1"}), 5, seed=2)
@@ -51,13 +50,13 @@ class Parted:
         return signed_by(history, author, self.world.seeds[author], kind, body)
 
     def part(self, told: Signed) -> None:
-        """Have the others take this message of the cheat's."""
+        """Let the others' history go on with this message of the cheat."""
         self.others = until(self.others, self.parting)
         add(self.others, told)
         self.shown = [*self.rolled, told]
 
     def go_on(self, *missing: int) -> None:
-        """Have the others close their open step, by votes if these owe something."""
+        """Let the others close their open step, by votes if the ``missing`` players owe a message."""
         others = self.others
         owed = others.position.owed
         given = {each: due(others, each, self.world.seeds[each]) for each in owed if each not in missing}
@@ -73,13 +72,13 @@ class Parted:
             self.shown += certificate
 
     def until_lock(self) -> None:
-        """Have the others go on to a complete LOCK."""
+        """Let the others go on until a LOCK is complete."""
         before = self.others.position.locks
         while self.others.position.locks == before:
             self.go_on(self.me)
 
     def show(self, *pages: Iterable[Signed]) -> None:
-        """Let the match ask for everything, and answer in these pages."""
+        """Let the match ask for the whole history, and answer with these pages."""
         match, peer = self.match, self.peer
         match.catch_up.ask(peer, 0.0)
         effects = match.handle(Ticked(), 0.0)
@@ -90,7 +89,7 @@ class Parted:
             effects = match.handle(FrameReceived(peer, answer), 0.0)
 
 
-def test_a_peer_that_has_gone_over_to_another_history_than_it_showed_is_followed() -> None:
+def test_a_peer_that_switched_to_another_history_is_followed() -> None:
     table = Parted()
     table.part(table.told_peer)
     table.go_on()
@@ -101,7 +100,7 @@ def test_a_peer_that_has_gone_over_to_another_history_than_it_showed_is_followed
     assert table.match.history.position.tip == table.others.position.tip
 
 
-def test_all_pages_of_an_answer_are_folded_also_those_that_hold_nothing_new() -> None:
+def test_pages_without_news_count_when_an_answer_is_folded() -> None:
     table = Parted()
     table.part(table.told_others)
     table.until_lock()
@@ -111,7 +110,7 @@ def test_all_pages_of_an_answer_are_folded_also_those_that_hold_nothing_new() ->
 
 
 class Asked:
-    """A node at the start of a match that is linked with one peer, and all that the peer is asked."""
+    """A node at the start of a match with one linked peer, and the questions that it asks the peer."""
 
     def __init__(self) -> None:
         self.world = World(PRESETS["classic"], 2, seed=1)
@@ -124,14 +123,14 @@ class Asked:
         return [need for _, need in self.catch_up.questions(now)]
 
     def page(self, cursor: int) -> bool:
-        """Answer with a page; tell whether it was the last one."""
+        """Answer with a page; return whether it was the last one."""
         return self.catch_up.go_on(1, Page(self.replica.history.match, cursor, (self.message.wire,)), 0.0)
 
     def told(self, have: Have, now: float) -> None:
         self.catch_up.take(1, have, now)
 
 
-def test_a_page_that_does_not_go_on_is_the_last_one() -> None:
+def test_a_page_whose_cursor_does_not_advance_is_the_last_one() -> None:
     table = Asked()
     table.catch_up.ask(1, 0.0)
     assert [need.cursor for need in table.at(0.0)] == [0]
@@ -141,7 +140,7 @@ def test_a_page_that_does_not_go_on_is_the_last_one() -> None:
     assert table.at(100.0) == []
 
 
-def test_a_peer_is_asked_because_of_votes_alone() -> None:
+def test_a_peer_is_asked_even_if_only_its_votes_differ() -> None:
     table = Asked()
     mine = table.catch_up.have()
     for votes, now in ((b"", 0.0), (b"v" * 32, 10.0)):
@@ -149,7 +148,7 @@ def test_a_peer_is_asked_because_of_votes_alone() -> None:
         assert len(table.at(now + COMPARE)) == bool(votes)
 
 
-def test_two_courses_of_questions_to_a_peer_begin_a_second_apart() -> None:
+def test_two_rounds_of_questions_to_a_peer_start_a_second_apart() -> None:
     table = Asked()
     more = table.catch_up.have()._replace(step=1)
     table.told(more, 0.0)
@@ -161,8 +160,8 @@ def test_two_courses_of_questions_to_a_peer_begin_a_second_apart() -> None:
     assert len(table.at(ANEW)) == 1
 
 
-def test_a_peer_that_has_shown_everything_is_asked_again_only_after_a_change() -> None:
-    """It may hold what this node does not take."""
+def test_a_peer_that_has_shown_its_whole_history_is_asked_again_only_after_a_change() -> None:
+    """The peer may hold messages that this node rejects, so their states can differ for ever."""
     table = Asked()
     more = table.catch_up.have()._replace(held=b"h" * 32)
     table.told(more, 0.0)

@@ -1,4 +1,4 @@
-"""A person who plays only against their own programs has no clock."""
+"""A person who plays only against their own bots has no time limit."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ IDENTITIES = [record.join.identity for record in ROSTER]
 
 
 class Table(World):
-    """A person who is in no hurry, and programs. The genesis allows five seconds for anything."""
+    """One person and otherwise bots. The genesis allows five seconds for each message."""
 
     def __init__(self, players: int, seed: int) -> None:
         self.is_thinking = False
-        """The person makes no move."""
+        """Whether the person withholds their moves."""
         super().__init__(CLASSIC, players, seed, patience=Patience(5, 5))
 
     def move(self, me: int) -> None:
@@ -39,7 +39,7 @@ class Table(World):
             super().move(me)
 
     def wait(self, seconds: float) -> None:
-        """Let so much time pass, in which every node wakes when it wants to."""
+        """Let this time pass and wake every node whenever it has asked for it."""
         until = self.now + seconds
         while True:
             self.run()
@@ -53,14 +53,14 @@ class Table(World):
                     self.feed(me, Ticked())
 
     def has_put_out(self, player: int) -> bool:
-        """Whether any of the others has gone on without a player."""
+        """Return whether any other node has gone on without this player."""
         others = (machine for me, machine in enumerate(self.machines) if me != player and machine.is_up)
         return any(player in machine.match.history.position.left for machine in others)
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every node of a world waits for the person."""
+    """Make every node of a world wait for the person."""
     monkeypatch.setattr(Party, "waited_for", lambda *_: frozenset({PERSON}))
     monkeypatch.setattr("tests.simulation.world.Match", partial(Match, party=Party(b"")))
 
@@ -81,14 +81,14 @@ def test_a_person_may_think_for_half_an_hour(patient: None, players: int) -> Non
 
 @pytest.mark.parametrize("days", [0.1, pytest.param(14, marks=pytest.mark.slow)])
 def test_a_match_may_wait_for_weeks(patient: None, days: float) -> None:
-    """Nodes say every five seconds what they hold. A pause that doubled each time once outgrew every float."""
+    """Nodes report their state every five seconds. In an earlier version a doubling pause overflowed a float."""
     world = Table(2, seed=2)
     world.is_thinking = True
     world.wait(days * 24 * 3600)
     assert not world.has_put_out(PERSON)
 
 
-def test_at_a_table_of_people_the_same_person_is_warned_and_put_out() -> None:
+def test_a_slow_person_at_a_table_of_people_is_warned_and_evicted() -> None:
     world = Table(3, seed=3)
     world.is_thinking = True
     world.run()
@@ -98,7 +98,7 @@ def test_at_a_table_of_people_the_same_person_is_warned_and_put_out() -> None:
 
 
 @pytest.mark.parametrize("delivered", [*range(60, 420, 120), *thoroughly((100, 140, 220, 260, 340, 380))])
-def test_programs_wait_for_a_person_whose_node_was_killed(patient: None, delivered: int) -> None:
+def test_bots_wait_for_their_person_whose_node_was_killed(patient: None, delivered: int) -> None:
     world = Table(4, seed=delivered)
     while world.delivered < delivered:
         assert world.step()
@@ -113,7 +113,7 @@ def test_programs_wait_for_a_person_whose_node_was_killed(patient: None, deliver
     assert PERSON not in world.machines[1].match.history.position.left
 
 
-def test_at_a_table_of_people_a_person_whose_node_was_killed_is_put_out() -> None:
+def test_a_person_at_a_table_of_people_is_evicted_once_their_node_is_killed() -> None:
     world = Table(4, seed=100)
     while world.delivered < 100:
         assert world.step()
@@ -123,7 +123,7 @@ def test_at_a_table_of_people_a_person_whose_node_was_killed_is_put_out() -> Non
     assert world.has_put_out(PERSON)
 
 
-def test_the_match_goes_on_without_a_program_that_is_gone(patient: None) -> None:
+def test_the_match_goes_on_without_a_crashed_bot(patient: None) -> None:
     world = Table(4, seed=7)
     while world.delivered < 200:
         assert world.step()
@@ -135,22 +135,22 @@ def test_the_match_goes_on_without_a_program_that_is_gone(patient: None) -> None
 
 
 @given(st.sets(st.integers(1, 3)), st.integers(0, 3))
-def test_the_clock_is_off_only_if_all_others_are_the_persons_programs(programs: set[int], person: int) -> None:
+def test_the_clock_is_off_only_if_all_other_players_are_the_persons_bots(programs: set[int], person: int) -> None:
     party = Party(IDENTITIES[person], frozenset(IDENTITIES[each] for each in programs))
     is_alone = {person, *programs} == {0, 1, 2, 3}
     assert party.waited_for(ROSTER) == ({person} if is_alone else set())
 
 
-def test_a_party_without_the_person_at_the_table_waits_for_nobody() -> None:
+def test_a_party_whose_person_is_not_at_the_table_waits_for_no_player() -> None:
     party = Party(bytes(32), frozenset(IDENTITIES))
     assert party.waited_for(ROSTER) == set()
 
 
-# A player who is back alone
+# A player who returns alone
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_a_player_who_is_back_alone_is_told_the_names_of_the_others(patient: None, players: int) -> None:
+def test_a_player_who_returns_alone_is_told_which_players_are_missing(patient: None, players: int) -> None:
     world = Table(players, seed=players)
     world.is_thinking = True
     world.run()
@@ -172,7 +172,7 @@ def test_a_player_who_is_back_alone_is_told_the_names_of_the_others(patient: Non
     assert PERSON in world.machines[1].match.history.position.left
 
 
-def test_a_player_who_gives_up_on_anothers_turn_is_told_whose_move_comes_first(patient: None) -> None:
+def test_a_player_who_concedes_on_anothers_turn_is_told_whose_move_is_awaited(patient: None) -> None:
     world = Table(3, seed=1)
     world.is_thinking = True
     world.run()

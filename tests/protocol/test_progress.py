@@ -1,4 +1,4 @@
-"""What a screen draws of the open step is what the match does: who has given, who is awaited, and for how long."""
+"""The progress and clock that a screen shows agree with the match: who has sent, who is awaited, and for how long."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ STAGES: dict[int | None, Stage] = {
 
 
 class Observed(World):
-    """A world in which clock and progress of a node are looked at before and after everything that it is told."""
+    """A world that checks a node's clock and progress around every input."""
 
     silent: int | None = None
     """The player who does not move."""
     votes = 0
-    """First votes on an open step that were seen."""
+    """How many times a node cast its first vote on an open step."""
 
     def feed(self, me: int, item: MatchInput) -> None:
         match = self.machines[me].match
@@ -55,7 +55,7 @@ class Observed(World):
             self.votes += 1
             assert before is None or before.seconds == 0, f"voted with {before.seconds} s left"
         elif before is not None and before.seconds == 0 and before.goes_on and isinstance(item, Ticked):
-            assert match.replica.ballot.has_voted, "nothing is left, and nobody votes"
+            assert match.replica.ballot.has_voted, "the time is up, but the node has not voted"
 
     def look(self, match: Match) -> None:
         position, progress = match.history.position, match.progress
@@ -77,20 +77,20 @@ class Observed(World):
 
 
 @pytest.mark.parametrize("rules", ["classic", "motes"])
-def test_progress_says_who_has_sent_their_message_and_reading_it_changes_nothing(rules: str) -> None:
-    """Motes have every purpose and stage: stakes are chosen, committed to and opened."""
+def test_progress_names_who_has_sent_their_message_and_reading_it_has_no_effect(rules: str) -> None:
+    """The ``motes`` rules have every purpose and stage, because stakes are chosen, committed to and opened."""
     worlds = [kind(PRESETS[rules], 3, seed=1, patience=PATIENCE) for kind in (World, Observed)]
     for world in worlds:
         world.run()
     assert worlds[0].machines[0].transcript == worlds[1].machines[0].transcript != b""
     confirmed = worlds[1].machines[0].match.progress
-    owed = len(worlds[1].machines[0].match.history.position.players)  # those of the last round
+    owed = len(worlds[1].machines[0].match.history.position.players)  # the players of the last round
     assert (confirmed.stage, len(confirmed.given), confirmed.awaited) == (Stage.CONFIRM, owed, ())
 
 
 @pytest.mark.parametrize("seed", [0, 1, *thoroughly(range(2, 6))])
-def test_a_vote_begins_when_the_clock_shows_nothing_any_more_and_not_before(seed: int) -> None:
-    """Links come and go, which gives players more time; somebody never moves, and everybody may be cut off."""
+def test_a_node_votes_exactly_when_its_clock_has_run_down(seed: int) -> None:
+    """One player never moves. Links break and return, which gives players more time."""
     world, trouble = Observed(CLASSIC, 4, seed, patience=PATIENCE), random.Random(seed)
     world.silent = trouble.randrange(4)
     for _ in range(40):
@@ -106,7 +106,7 @@ def test_a_vote_begins_when_the_clock_shows_nothing_any_more_and_not_before(seed
 
 
 def on_turn(world: World) -> int:
-    """Let the world go on until somebody is to move, who never does; return who."""
+    """Run the world until a player's turn, which they leave unanswered; return this player."""
     while not any(machine.turn for machine in world.machines):
         assert world.step()
     me = next(me for me, machine in enumerate(world.machines) if machine.turn)
@@ -117,7 +117,7 @@ def on_turn(world: World) -> int:
 
 
 def wait_until(world: World, when: float) -> None:
-    """Let the time pass, and wake everybody who wants to be woken on the way."""
+    """Let the time pass until ``when``, and wake each node whenever it has asked for it."""
     while (due := min(machine.wake or when for machine in world.machines)) < when:
         world.now = max(world.now, due)
         for me, machine in enumerate(world.machines):
@@ -174,7 +174,7 @@ def told(world: World, me: int) -> list[NodeEvent]:
 
 
 def staking(players: int, *, in_time: bool = True) -> World:
-    """Return a world in which nobody but player 0 has chosen a stake in time, or nobody at all."""
+    """Return a world in which only player 0 has chosen a stake in time, or, if not ``in_time``, no player."""
     world = World(PRESETS["motes"], players, seed=1, patience=PATIENCE)
     while not all(world.told(me, YourTurn) for me in range(players)):
         assert world.step()
@@ -193,18 +193,18 @@ def stake(world: World, me: int) -> None:
         world.step()
 
 
-def test_a_match_that_waits_for_slow_players_names_those_who_are_still_awaited() -> None:
+def test_a_suspended_match_names_the_slow_players_that_it_still_waits_for() -> None:
     world = staking(5)
     info = world.machines[0].match.info
     assert told(world, 0) == [Suspended(info[1:])]
     stake(world, 3)
     assert told(world, 0)[1:] == [Suspended((info[1], info[2], info[4]))]
-    stake(world, 2)  # with three of five the others may go on
+    stake(world, 2)  # three of five are a majority and may go on
     assert told(world, 0)[2:3] == [Continued()]
 
 
-def test_a_match_that_waits_for_its_owner_alone_is_not_said_to_wait_for_another() -> None:
-    """Both were late. The other had staked by then, and was still waited for on the screen."""
+def test_a_match_that_waits_only_for_its_owner_is_not_suspended() -> None:
+    """Both players were late. The screen used to name the other player even after that player had staked."""
     world = staking(2, in_time=False)
     info = world.machines[1].match.info
     assert told(world, 1) == [Suspended((info[0],))]
@@ -212,12 +212,10 @@ def test_a_match_that_waits_for_its_owner_alone_is_not_said_to_wait_for_another(
     assert told(world, 1)[1:] == [Continued()]
 
 
-def test_a_match_that_waited_for_two_is_suspended_no_more_when_the_others_may_go_on_without_the_one_who_is_lost() -> (
-    None
-):
+def test_a_suspended_match_continues_once_only_one_lost_player_of_three_is_awaited() -> None:
     world = staking(3)
     info = world.machines[0].match.info
-    for me in (0, 1):  # whoever comes back has a little time, even if patience is over
+    for me in (0, 1):  # a player who reconnects gets a little more time even if their patience is used up
         world.cut(me, 2)
         world.link(me, 2)
     world.crash(2)
@@ -227,8 +225,8 @@ def test_a_match_that_waited_for_two_is_suspended_no_more_when_the_others_may_go
     assert told(world, 0) == [Suspended(info[1:]), Continued(), Overdue((info[2],), 4)]
 
 
-def test_nobody_is_told_that_the_others_may_go_on_where_one_of_three_is_out_and_another_slow() -> None:
-    """One player is no majority of the two who are left: the match waits."""
+def test_no_player_is_overdue_when_one_of_three_is_out_and_another_is_slow() -> None:
+    """One player is not a majority of the two who are left, so the match waits."""
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
     gone = on_turn(world)
     world.crash(gone)
@@ -245,13 +243,13 @@ def test_nobody_is_told_that_the_others_may_go_on_where_one_of_three_is_out_and_
     assert not any(isinstance(event, Overdue) for event in shown)
 
 
-def test_among_three_the_others_are_enough() -> None:
+def test_two_of_three_players_can_go_on_without_the_third() -> None:
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
     on_turn(world)
     assert [clock.goes_on for clock in clocks(world)] == [True] * 3
 
 
-def test_without_a_majority_nobodys_time_runs_and_it_begins_anew_with_one() -> None:
+def test_the_clock_stops_without_a_majority_and_restarts_with_one() -> None:
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
     slow = on_turn(world)
     others = [me for me in range(3) if me != slow]
@@ -264,7 +262,7 @@ def test_without_a_majority_nobodys_time_runs_and_it_begins_anew_with_one() -> N
     assert [clock.seconds for clock in clocks(world)] == [20, 20]
 
 
-def test_after_a_sleep_there_is_the_whole_patience_again_before_anybody_has_noticed() -> None:
+def test_after_a_sleep_the_clock_shows_the_full_patience_at_once() -> None:
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
     on_turn(world)
     world.now += 500 + OVERSLEPT
@@ -276,7 +274,7 @@ def test_after_a_sleep_there_is_the_whole_patience_again_before_anybody_has_noti
     assert not any(machine.match.replica.ballot.has_voted for machine in world.machines)
 
 
-def test_a_person_among_their_own_programs_has_no_clock_and_the_programs_have_theirs() -> None:
+def test_a_person_among_their_own_bots_has_no_clock_and_the_bots_have_one() -> None:
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
     identities = [record.join.identity for record in world.genesis.roster]
     party = Party(identities[0], frozenset(identities[1:]))

@@ -1,4 +1,4 @@
-"""The promises of purses, and each threat to them, with real stores and everything signed that others look at."""
+"""The guarantees of purses, and each attack on them, with real stores and signed messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ People = Callable[[str], list[Bettor]]
 
 @pytest.fixture
 def people(tmp_path: Path) -> Iterator[People]:
-    """Return who is named, each by one letter."""
+    """Return a function that makes one bettor for each letter of a string."""
     made: list[Bettor] = []
 
     def make(names: str) -> list[Bettor]:
@@ -39,12 +39,12 @@ def people(tmp_path: Path) -> Iterator[People]:
 
 
 def back(shown: Shown) -> Shown:
-    """Return what is handed back, as its owner reads it."""
+    """Return a handed-back purse as its owner parses it."""
     return read_shown(*shown.wire)
 
 
 def known_to(by: Bettor, owner: Bettor) -> Shown:
-    """Return what somebody has kept of another's purse."""
+    """Return what ``by`` has stored of the owner's purse."""
     return next(_read(by.store.purses.met(owner.key)))
 
 
@@ -55,7 +55,7 @@ def handed_back(by: Bettor, to: Bettor) -> Shown:
 
 
 def sham(who: Bettor, bet: int = 300) -> None:
-    """Win against an identity of one's own."""
+    """Win a match against a second identity of the same person."""
     other = Bettor(f"sham of {who.name} {Played.count}", who.path.parent)
     played = Played(who, other)
     played.stake({who: 0, other: bet})
@@ -63,10 +63,10 @@ def sham(who: Bettor, bet: int = 300) -> None:
     other.store.close()
 
 
-# What strangers say
+# Purses shown by strangers
 
 
-def test_old_or_altered_purses_of_an_honest_owner_cost_nothing(people: People) -> None:
+def test_old_or_altered_copies_of_an_honest_purse_do_no_harm(people: People) -> None:
     host, owner, friend = people("HBD")
     old = []
     for _ in range(4):
@@ -84,7 +84,7 @@ def test_old_or_altered_purses_of_an_honest_owner_cost_nothing(people: People) -
         read_shown(old[-1].record.wire, longer.wire, (), ())
 
 
-def test_nobody_shows_a_purse_as_somebody_elses(people: People) -> None:
+def test_a_purse_cannot_be_shown_as_another_players(people: People) -> None:
     owner, other = people("AB")
     play(owner, other)
     with pytest.raises(MalformedPurseError):
@@ -94,7 +94,7 @@ def test_nobody_shows_a_purse_as_somebody_elses(people: People) -> None:
 # One stake in two matches
 
 
-def test_who_saw_one_stake_does_not_take_the_branch_with_the_other(people: People) -> None:
+def test_a_player_who_saw_one_stake_rejects_a_purse_without_it(people: People) -> None:
     owner, one, two, host = people("OXYZ")
     owner.back_up()
     first = Played(owner, one)
@@ -127,7 +127,7 @@ def test_an_honest_program_opens_one_stake_on_one_head(people: People) -> None:
     assert owner.keeper.find_hindrance()
 
 
-def test_no_stake_is_opened_on_another_head_than_the_match_names(people: People) -> None:
+def test_no_stake_is_opened_on_a_head_that_the_match_does_not_name(people: People) -> None:
     owner, other = people("OX")
     played = Played(owner, other)
     owner.keeper._keep(owner.keeper.own._replace(purse=owner.purse.with_record(Record(bytes(16), 0, 0, 0, 0, 0))))
@@ -135,7 +135,7 @@ def test_no_stake_is_opened_on_another_head_than_the_match_names(people: People)
     assert owner.keeper.own.stake is None
 
 
-def test_a_purse_is_busy_with_the_match_from_commit_on(people: People) -> None:
+def test_a_purse_is_reserved_for_the_match_once_its_owner_has_sent_commit(people: People) -> None:
     owner, other = people("OX")
     played = Played(owner, other)
     owner.keeper.give_up(played.id, may_form=False)
@@ -144,7 +144,7 @@ def test_a_purse_is_busy_with_the_match_from_commit_on(people: People) -> None:
     owner.keeper.follow(match, is_over=False)
     assert not owner.keeper.own.busy
     match.is_formed = True
-    owner.keeper.follow(match, is_over=False, is_given_up=True)  # it was withdrawn, but the host has lied
+    owner.keeper.follow(match, is_over=False, is_given_up=True)  # the host withdrew it, but lied
     assert not owner.keeper.own.busy
     owner.keeper.give_up(played.id, may_form=False)
     match.is_bound, match.is_formed = True, False
@@ -155,7 +155,7 @@ def test_a_purse_is_busy_with_the_match_from_commit_on(people: People) -> None:
 
 
 @pytest.mark.parametrize("may_form", [True, False])
-def test_what_was_shown_for_a_match_that_is_given_up_is_kept_while_others_may_form_it(
+def test_purses_shown_for_an_abandoned_match_are_kept_only_while_it_may_still_form(
     people: People, may_form: bool
 ) -> None:
     owner, other = people("OX")
@@ -166,7 +166,7 @@ def test_what_was_shown_for_a_match_that_is_given_up_is_kept_while_others_may_fo
     assert [each.match for each in owner.store.purses.met(other.key)] == [played.id] * may_form
 
 
-def test_a_match_that_is_given_up_frees_no_purse_with_a_stake_in_it(people: People) -> None:
+def test_giving_up_a_match_frees_a_purse_only_without_a_stake_in_it(people: People) -> None:
     owner, other, third = people("OXY")
     played = Played(owner, other)
     owner.keeper.give_up(played.id, may_form=False)
@@ -177,7 +177,7 @@ def test_a_match_that_is_given_up_frees_no_purse_with_a_stake_in_it(people: Peop
     assert (owner.keeper.own.busy, owner.keeper.own.stake) == (played.id, (10, 0))
 
 
-def test_no_stake_is_opened_once_the_purse_is_free_of_the_match(people: People) -> None:
+def test_no_stake_is_opened_once_the_purse_is_no_longer_reserved_for_the_match(people: People) -> None:
     owner, other = people("OX")
     played = Played(owner, other)
     owner.restart()
@@ -186,7 +186,7 @@ def test_no_stake_is_opened_once_the_purse_is_free_of_the_match(people: People) 
     assert not played.stakes
 
 
-def test_a_purse_with_a_known_stake_is_not_taken_as_idle(people: People) -> None:
+def test_a_purse_is_reserved_again_when_a_peer_returns_its_stake(people: People) -> None:
     owner, other = people("OY")
     Played(owner, other).stake({owner: 50, other: 50})
     found = handed_back(other, owner)
@@ -199,7 +199,7 @@ def test_a_purse_with_a_known_stake_is_not_taken_as_idle(people: People) -> None
 # Old backups, wiped and hidden purses
 
 
-def test_a_wiped_purse_comes_back_from_who_met_it(people: People) -> None:
+def test_a_lost_purse_is_restored_by_a_player_who_met_it(people: People) -> None:
     owner, other = people("OX")
     owner.back_up()
     play(other, owner, bet=900)
@@ -212,7 +212,7 @@ def test_a_wiped_purse_comes_back_from_who_met_it(people: People) -> None:
     assert owner.purse.era == 0
 
 
-def test_no_branch_is_hidden_by_matches_with_ones_own_keys(people: People) -> None:
+def test_matches_against_ones_own_keys_do_not_hide_a_fork(people: People) -> None:
     owner, other = people("OX")
     owner.back_up()
     play(other, owner, bet=900)
@@ -222,7 +222,7 @@ def test_no_branch_is_hidden_by_matches_with_ones_own_keys(people: People) -> No
     assert other.judge(owner.sit()).back is not None
 
 
-def test_what_is_folded_away_is_refused_until_a_person_forgets_it(people: People) -> None:
+def test_a_purse_that_has_folded_away_a_known_record_is_refused_until_its_owner_is_forgotten(people: People) -> None:
     owner, other, stranger = people("OXZ")
     owner.back_up()
     play(other, owner, bet=900)
@@ -237,7 +237,7 @@ def test_what_is_folded_away_is_refused_until_a_person_forgets_it(people: People
         assert other.takes(owner.sit())
 
 
-def test_a_stake_below_all_that_an_owner_shows_moves_no_host(people: People) -> None:
+def test_a_host_ignores_a_stake_older_than_every_shown_record(people: People) -> None:
     owner, other, host = people("OXH")
     play(other, owner, bet=100)
     with patch.object(purses, "RECORDS", 8):
@@ -250,8 +250,8 @@ def test_a_stake_below_all_that_an_owner_shows_moves_no_host(people: People) -> 
         assert host.takes(now)
 
 
-def test_the_first_state_of_a_purse_cannot_be_altered_before_who_knows_it(people: People) -> None:
-    """Its ids stay right: they do not bind the sums before the first record."""
+def test_an_altered_first_state_of_a_purse_is_detected_by_a_player_who_knows_it(people: People) -> None:
+    """Altered sums before the first record would leave all record ids valid, because the ids do not cover them."""
     owner, other = people("OY")
     with patch.object(purses, "RECORDS", 8):
         for _ in range(12):
@@ -267,7 +267,7 @@ def test_the_first_state_of_a_purse_cannot_be_altered_before_who_knows_it(people
 
 
 @pytest.mark.parametrize("era", [0, 1, 7])
-def test_no_new_era_brings_coins(people: People, era: int) -> None:
+def test_a_new_era_starts_without_coins(people: People, era: int) -> None:
     (owner,) = people("O")
     coins = 1000 if era == 0 else 0
     assert Purse.new(owner.key, era).end.balance == coins
@@ -279,7 +279,7 @@ def test_no_new_era_brings_coins(people: People, era: int) -> None:
 # Ends
 
 
-def test_who_was_there_takes_no_other_end_under_any_later_records(people: People) -> None:
+def test_a_player_of_a_match_rejects_a_false_end_whatever_records_follow_it(people: People) -> None:
     winner, one, two, stranger = people("CABX")
     played = Played(winner, one, two)
     played.stake({winner: 300, one: 300, two: 300})
@@ -290,16 +290,16 @@ def test_who_was_there_takes_no_other_end_under_any_later_records(people: People
         for _ in range(3):
             assert "another end" in winner.judge(liar.sit()).refusal
             sham(liar)
-        assert stranger.takes(liar.sit())  # a majority of a match can fool who was not there
+        assert stranger.takes(liar.sit())  # a majority of a match can deceive a stranger to it
 
 
-def test_of_two_nobody_settles_without_the_other(people: People) -> None:
+def test_a_match_of_two_cannot_be_settled_by_one_player(people: People) -> None:
     winner, loser = people("OX")
     played = Played(winner, loser)
     played.stake({winner: 100, loser: 100})
     played.finish(winner, signers=[winner])
     assert winner.keeper.own.busy
-    assert not loser.keeper.own.busy  # nothing comes back, so nothing has to be shown
+    assert not loser.keeper.own.busy  # the loser gets nothing back, so needs no evidence
     with pytest.raises(MalformedPurseError, match="too few"):
         read_evidence(played.evidence(played.decide(winner), [winner]))
     own_word = winner.purse.with_record(Record(played.id[:16], 100, 0, 110, 0, 0))
@@ -310,7 +310,7 @@ def test_of_two_nobody_settles_without_the_other(people: People) -> None:
         read_shown(made.wire, own_word.wire, (), ())
 
 
-def test_of_two_no_stake_comes_back_before_the_end(people: People) -> None:
+def test_a_stake_cannot_be_taken_back_before_a_match_of_two_ends(people: People) -> None:
     owner, other = people("OY")
     played = Played(owner, other)
     played.stake({owner: 50, other: 50})
@@ -322,7 +322,7 @@ def test_of_two_no_stake_comes_back_before_the_end(people: People) -> None:
     assert "not over" in other.judge(owner.sit()).refusal
 
 
-def test_of_three_two_settle_without_the_third_whomever_that_one_has_forgotten(people: People) -> None:
+def test_two_of_three_settle_even_if_the_third_has_forgotten_one_of_them(people: People) -> None:
     winner, other, third = people("BAX")
     played = Played(winner, other, third)
     played.stake({winner: 50, other: 50, third: 50})
@@ -333,7 +333,7 @@ def test_of_three_two_settle_without_the_third_whomever_that_one_has_forgotten(p
 
 
 @pytest.mark.parametrize("column", ["shown", "stake", "evidence"])
-def test_what_is_damaged_in_the_store_is_called_that_and_no_fault_of_a_peer(people: People, column: str) -> None:
+def test_a_damaged_store_is_reported_and_not_blamed_on_a_peer(people: People, column: str) -> None:
     owner, other = people("OY")
     owner.back_up()
     play(other, owner)
@@ -348,7 +348,7 @@ def test_what_is_damaged_in_the_store_is_called_that_and_no_fault_of_a_peer(peop
             act()
 
 
-def test_nobody_loses_more_than_they_staked(people: People) -> None:
+def test_no_player_loses_more_than_they_staked(people: People) -> None:
     one, two, three = people("ABC")
     played = Played(one, two, three)
     played.stake({one: 10, two: 10, three: 10})
@@ -365,7 +365,7 @@ def test_nobody_loses_more_than_they_staked(people: People) -> None:
         read_evidence((genesis, (step, tip, swapped), end, *rest))
 
 
-def test_a_match_is_void_only_if_all_have_signed_that(people: People) -> None:
+def test_a_match_is_void_only_if_all_players_have_signed_so(people: People) -> None:
     one, two, three = people("ABC")
     played = Played(one, two, three)
     played.stake({one: 10, two: 20, three: 30})
@@ -378,7 +378,7 @@ def test_a_match_is_void_only_if_all_have_signed_that(people: People) -> None:
     assert two.takes(one.sit())
 
 
-def test_what_is_given_up_cannot_be_won_any_more(people: People) -> None:
+def test_a_forfeited_stake_cannot_win_any_more(people: People) -> None:
     winner, loser = people("OX")
     played = Played(winner, loser)
     played.stake({winner: 100, loser: 100})
@@ -391,7 +391,7 @@ def test_what_is_given_up_cannot_be_won_any_more(people: People) -> None:
     assert loser.takes(winner.sit())
 
 
-def test_a_forged_end_moves_nobody_who_knows_the_end(people: People) -> None:
+def test_a_forged_end_is_ignored_by_players_who_know_the_real_one(people: People) -> None:
     owner, one, two, host = people("CABH")
     played = Played(owner, one, two)
     played.stake({owner: 300, one: 300, two: 300})
@@ -407,8 +407,8 @@ def test_a_forged_end_moves_nobody_who_knows_the_end(people: People) -> None:
     assert host.takes(now)
 
 
-def test_an_owner_who_knows_the_end_takes_no_other_by_evidence(people: People) -> None:
-    """The end is known here, but too few have signed it for a record."""
+def test_an_owner_who_knows_the_end_rejects_evidence_of_another(people: People) -> None:
+    """The owner knows the end, but too few players have signed it for a record."""
     owner, one, two = people("CAB")
     played = Played(owner, one, two)
     played.stake({owner: 300, one: 300, two: 300})
@@ -421,7 +421,7 @@ def test_an_owner_who_knows_the_end_takes_no_other_by_evidence(people: People) -
     assert (owner.balance, owner.keeper.own.busy) == (1690, b"")
 
 
-def test_an_end_that_is_not_known_is_handed_back(people: People) -> None:
+def test_a_winner_who_missed_the_end_receives_it_from_other_players(people: People) -> None:
     winner, one, two, stranger = people("CABS")
     played = Played(winner, one, two)
     played.stake({winner: 300, one: 300, two: 300})
@@ -452,7 +452,7 @@ def test_a_host_passes_on_an_end_that_only_a_guest_knows(people: People) -> None
     assert winner.balance > 1000
 
 
-def test_who_resigned_cannot_keep_the_winner_from_the_pot(people: People) -> None:
+def test_a_player_who_resigned_cannot_withhold_the_pot(people: People) -> None:
     winner, loser = people("OX")
     played = Played(winner, loser)
     played.stake({winner: 100, loser: 100})
@@ -462,7 +462,7 @@ def test_who_resigned_cannot_keep_the_winner_from_the_pot(people: People) -> Non
     assert read_shown(*winner.sit().wire)
 
 
-def test_a_stake_that_came_too_late_comes_back(people: People) -> None:
+def test_a_late_stake_is_returned(people: People) -> None:
     winner, late, third = people("OXY")
     played = Played(winner, late, third)
     played.stake({winner: 100, third: 100})
@@ -472,10 +472,10 @@ def test_a_stake_that_came_too_late_comes_back(people: People) -> None:
     assert winner.takes(late.sit())
 
 
-# What is kept
+# What other players' stores keep
 
 
-def test_what_was_shown_for_a_match_that_does_not_form_is_forgotten(people: People) -> None:
+def test_purses_shown_for_a_match_that_does_not_form_are_forgotten(people: People) -> None:
     owner, other = people("OX")
     play(owner, other)
     before = other.store.purses.met(owner.key)
@@ -487,14 +487,14 @@ def test_what_was_shown_for_a_match_that_does_not_form_is_forgotten(people: Peop
     assert [each.match for each in other.store.purses.met(owner.key)] == [each.match for each in before]
 
 
-def test_what_was_shown_for_a_match_that_is_over_replaces_older_purses_only(people: People) -> None:
+def test_a_purse_from_a_finished_match_replaces_only_older_ones(people: People) -> None:
     owner, other = people("OX")
     matches = [play(owner, other) for _ in range(3)]
-    other.store.purses.note_end(matches[1].id, (), ())  # this node had given it up, and learns of it late
+    other.store.purses.note_end(matches[1].id, (), ())  # this node had given the match up and learns of its end late
     assert [each.shown != b"" for each in other.store.purses.met(owner.key)] == [False, False, True]
 
 
-def test_a_stake_of_another_match_key_is_no_stake_of_the_owner(people: People) -> None:
+def test_a_stake_signed_with_another_players_match_key_is_rejected(people: People) -> None:
     owner, other = people("OX")
     played = Played(owner, other)
     played.stake({owner: 10, other: 10})

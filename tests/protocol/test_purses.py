@@ -1,4 +1,4 @@
-"""Purses as values: records, states, heads and ledgers, and how one purse stands to another."""
+"""Purses as values: records, states, heads and ledgers, and the relation between two purses."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_records_move_coins_tickets_and_souls() -> None:
         (won(1, change=-9), False),
     ],
 )
-def test_a_loss_brings_nothing_back(record: Record, is_loss: bool) -> None:
+def test_a_loss_returns_nothing(record: Record, is_loss: bool) -> None:
     assert record.is_loss is is_loss
 
 
@@ -93,7 +93,7 @@ def test_a_record_that_cannot_follow_is_refused(record: Record, why: str) -> Non
         after(won(9)).with_record(record)
 
 
-def test_what_is_staked_can_be_all_there_is_and_sums_reach_their_limit() -> None:
+def test_a_stake_may_be_the_whole_balance_and_sums_may_reach_their_limit() -> None:
     assert after(won(1, bet=1000, change=-1000)).end.balance == 0
     assert after(won(1, change=MAX_COINS - 1000)).end.balance == MAX_COINS
 
@@ -164,7 +164,7 @@ def test_a_ledger_belongs_to_its_owner() -> None:
         parse_purse(bytes(32), Purse.new(OWNER).wire)
 
 
-def test_without_room_the_older_half_is_folded() -> None:
+def test_a_full_ledger_folds_its_older_half() -> None:
     with patch.object(purses, "RECORDS", 8):
         purse = after(*(won(number) for number in range(9)))
         assert len(purse.records) == 5
@@ -176,7 +176,7 @@ def test_without_room_the_older_half_is_folded() -> None:
     assert purse.at(3) is None
 
 
-def test_a_ledger_of_the_longest_records_is_folded_to_one_that_may_be_shown() -> None:
+def test_a_ledger_of_the_longest_records_is_still_valid_after_folding() -> None:
     many = [
         Record(match(number)[:16], 10**10, 10**10, (-1) ** number * 5 * 10**9, (-1) ** number * 5 * 10**9, 1)
         for number in range(1000)
@@ -190,7 +190,7 @@ def test_a_ledger_of_the_longest_records_is_folded_to_one_that_may_be_shown() ->
 
 
 @pytest.mark.parametrize("left", [0, 1, RECORDS // 3 - 1, RECORDS // 3])
-def test_nobody_cuts_a_ledger_off_further_than_its_owner_folds_it(left: int) -> None:
+def test_a_ledger_cut_shorter_than_folding_leaves_it_is_refused(left: int) -> None:
     purse = Purse(OWNER, 0, Purse.new(OWNER).end, tuple(won(number) for number in range(RECORDS)))
     cut = Purse(OWNER, 0, purse.states[RECORDS - left], purse.records[RECORDS - left :])
     assert cut.head == purse.head
@@ -201,8 +201,8 @@ def test_nobody_cuts_a_ledger_off_further_than_its_owner_folds_it(left: int) -> 
             parse_purse(OWNER, cut.wire)
 
 
-def test_the_id_covers_the_souls_of_the_first_state_shown() -> None:
-    """Nobody else can hand back a ledger that ends at the signed head and begins with other Twin Souls."""
+def test_the_head_covers_the_souls_of_the_first_state_shown() -> None:
+    """Otherwise a peer could return a ledger with false Twin Souls at its start and the signed head at its end."""
     purse = after(won(1, soul=2), won(2), won(3))
     for height in (1, 2):
         shown = Purse(OWNER, 0, purse.states[height], purse.records[height:])
@@ -213,7 +213,7 @@ def test_the_id_covers_the_souls_of_the_first_state_shown() -> None:
             )
 
 
-def test_a_ledger_never_outgrows_its_frame() -> None:
+def test_a_ledger_always_fits_into_a_frame() -> None:
     largest = Record(match(0)[:16], MAX_COINS, MAX_COINS, -MAX_COINS, MAX_COINS, SOULS)
     assert RECORDS * 27 < LEDGER < RECORDS * len(encode(tuple(largest)))
     many = [Record(match(number)[:16], 1000, 0, 1 + number % 2, 0, 0) for number in range(RECORDS + 1)]
@@ -258,7 +258,7 @@ OTHER = after(won(1), won(2), won(3, change=6)).with_record(won(4))
         ),
     ],
 )
-def test_how_one_purse_stands_to_another(known: Purse, shown: Purse, relation: Relation) -> None:
+def test_the_relation_between_two_purses(known: Purse, shown: Purse, relation: Relation) -> None:
     assert known.relation_of(shown) is relation
 
 
@@ -284,14 +284,14 @@ ELSE = won(5).staked
         (LONGER, None, BASE, (NEXT[0], NEXT[1] + 1, NEXT[2]), Relation.FORK),
     ],
 )
-def test_a_stake_has_to_be_followed_by_its_record(
+def test_a_stake_must_be_followed_by_its_record(
     known: Purse, staked: Staked | None, shown: Purse, shown_staked: Staked | None, relation: Relation
 ) -> None:
     assert known.relation_of(shown, staked, shown_staked) is relation
 
 
 @given(st.lists(st.integers(1, 4), max_size=6), st.lists(st.integers(1, 4), max_size=6))
-def test_purses_are_one_branch_exactly_if_one_begins_with_the_other(first: list[int], second: list[int]) -> None:
+def test_two_purses_are_one_branch_exactly_if_one_is_a_prefix_of_the_other(first: list[int], second: list[int]) -> None:
     one, other = (
         after(*(won(number, change=change) for number, change in enumerate(each))) for each in (first, second)
     )
@@ -308,7 +308,7 @@ def sitting(*heads: Any) -> bytes:
     return genesis(STAKES, len(heads), b"sitting", sitting=seats)[0].encoded()
 
 
-def test_all_bring_a_purse_or_none_and_only_to_stakes() -> None:
+def test_all_players_bring_a_purse_or_none_do_and_only_to_a_match_with_stakes() -> None:
     head = Purse.new(OWNER).head
     brought = parse_genesis(sitting(head, head._replace(balance=7, tickets=3)))
     assert brought.has_purses

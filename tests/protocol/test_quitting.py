@@ -1,7 +1,7 @@
-"""What it brings to leave, in each phase in which one can: never more than the bound that docs/threat-model.md states.
+"""A player who quits in any phase gains no more than the bound in docs/threat-model.md.
 
-A quitter here falls silent for good at the moment when a message of one kind is owed, after having seen whatever the
-others sent before: the best moment for whoever wants to profit by it. The others vote them out.
+Each quitter here falls silent when it owes a message of one kind and has seen everything that the others sent before.
+That is the best moment to profit. The others then vote the quitter out.
 """
 
 import pytest
@@ -31,7 +31,7 @@ def named(phase: tuple[Purpose, int]) -> str:
 
 
 class Silent(Match):
-    """Says nothing any more once a message of this phase is owed and all others have sent theirs."""
+    """Falls silent for good as soon as it owes a message of this phase."""
 
     phase: tuple[Purpose, int]
     is_silent = False
@@ -44,7 +44,7 @@ class Silent(Match):
         return not self.is_silent and super()._do_what_is_owed()
 
     def _may_go(self, position: Position) -> bool:
-        # In the second round: the first deal has no commitments that rode in an opening.
+        # Wait for the second round: the first deal has no commitments carried by an OPEN message.
         assert position.state is not None
         return position.state.round > 1 or position.kind is Kind.COMMIT
 
@@ -84,7 +84,7 @@ def test_a_player_who_falls_silent_loses_and_the_others_finish(phase: tuple[Purp
     assert world.machines[1].match.history.genesis.roster[1].join.nickname in verdict.reason
 
 
-def test_who_falls_silent_at_the_last_lock_holds_nobody_up_and_loses_nothing() -> None:
+def test_a_player_silent_at_the_last_lock_delays_no_player_and_loses_nothing() -> None:
     world = play(LAST, (1,), 3)
     for me in (0, 2):
         history = world.machines[me].match.history
@@ -94,9 +94,9 @@ def test_who_falls_silent_at_the_last_lock_holds_nobody_up_and_loses_nothing() -
 
 
 @pytest.mark.parametrize("phase", [each for each in PHASES if each[0] in ROLLS and each not in FORMING], ids=named)
-def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tuple[Purpose, int]) -> None:
-    """Behind the LOCK the one who leaves may know the outcome: nothing of that roll may be used again. Nobody leaves at
-    the LOCK itself: the others go on without its message, and then without the share."""
+def test_a_roll_is_discarded_with_all_its_secrets_when_a_player_quits(phase: tuple[Purpose, int]) -> None:
+    """After the LOCK a quitter may know the outcome, so no secret of that roll may be used again. A player silent
+    at the LOCK itself is evicted at the REVEAL: the others go on without the LOCK, and then without the share."""
     purpose, kind = phase
     world = play(phase, (1,), 3)
     chain = world.machines[0].match.history.chain
@@ -105,7 +105,7 @@ def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tu
     assert (before.purpose, before.kind) == (purpose, Kind.REVEAL if kind is Kind.LOCK else kind)
     if kind is Kind.COMMIT:
         assert after.committed is not None
-        assert set(after.committed.given) == {0, 2}  # it goes on with those who committed
+        assert set(after.committed.given) == {0, 2}  # the roll goes on with the players who committed
         return
     assert (after.purpose, after.kind, after.committed) == (purpose, Kind.COMMIT, None)
     assert before.committed is not None
@@ -117,8 +117,8 @@ def test_a_roll_that_somebody_left_is_thrown_away_with_all_its_secrets(phase: tu
 
 
 @pytest.mark.parametrize("quitters", [(1,), (1, 2)])
-def test_m_sacrificed_seats_buy_their_friends_no_more_than_m_further_draws(quitters: tuple[int, ...]) -> None:
-    """The bound that is stated: who leaves at the REVEAL lets the roll be repeated, once for each seat given up."""
+def test_giving_up_m_seats_causes_at_most_m_new_draws(quitters: tuple[int, ...]) -> None:
+    """A quitter at the REVEAL causes one new roll for each seat given up, which is the bound in the threat model."""
 
     class OneByOne(Silent):
         phase = (Purpose.DEAL, Kind.REVEAL)
@@ -142,7 +142,7 @@ def test_m_sacrificed_seats_buy_their_friends_no_more_than_m_further_draws(quitt
     assert sorted(draws.values())[:-1] == [1] * (len(draws) - 1)
 
 
-def test_a_withheld_opening_makes_one_round_void_at_most_and_costs_the_seat() -> None:
+def test_withholding_an_opening_voids_at_most_one_round_and_costs_the_seat() -> None:
     world = play((Purpose.SHOWDOWN, Kind.OPEN), (1,), 3)
     assert len(happened(world, 0, RoundVoid)) <= 1
     (out,) = [event for event in happened(world, 0, PlayerOut) if event.reason == "evicted"]  # type: ignore[attr-defined]
@@ -153,8 +153,8 @@ def test_a_withheld_opening_makes_one_round_void_at_most_and_costs_the_seat() ->
     assert len(hidden) <= 1
 
 
-def test_two_players_never_deal_anew_without_each_other() -> None:
-    """Of two nobody is a majority: the match waits, and is never won by whoever is still there."""
+def test_one_of_two_players_never_deals_again_alone() -> None:
+    """One player of two is not a majority, so the match waits and the remaining player does not win."""
     world = play((Purpose.DEAL, Kind.REVEAL), (1,), 2)
     history = world.machines[0].match.history
     assert history.position.kind is Kind.REVEAL
@@ -163,7 +163,7 @@ def test_two_players_never_deal_anew_without_each_other() -> None:
 
 
 @pytest.mark.parametrize("phase", FORMING, ids=named)
-def test_a_player_who_signs_no_genesis_only_keeps_the_match_from_beginning(
+def test_a_player_who_signs_no_genesis_only_prevents_the_match(
     phase: tuple[Purpose, int],
 ) -> None:
     world = play(phase, (1,), 3)
@@ -175,11 +175,11 @@ def test_a_player_who_signs_no_genesis_only_keeps_the_match_from_beginning(
         assert not machine.transcript
 
 
-# Who is called silent, and by whom
+# False claims that a player is silent
 
 
 class Deaf(Match):
-    """Takes nothing that player 0 signed once the match runs: a liar who says that they are silent."""
+    """Ignores everything that player 0 signs once the match runs, and so claims falsely that player 0 is silent."""
 
     def _take(self, sender: int, signed: Signed) -> None:
         is_dropped = signed.message.author == 0 and signed.message.step > 5
@@ -188,7 +188,7 @@ class Deaf(Match):
 
 
 @pytest.mark.parametrize(("players", "liars"), [(3, (1, 2)), (5, (1, 2, 3))])
-def test_a_lying_majority_can_put_a_player_out_without_proof(players: int, liars: tuple[int, ...]) -> None:
+def test_a_lying_majority_can_evict_a_player_without_proof(players: int, liars: tuple[int, ...]) -> None:
     rules = PRESETS["classic"].with_options({"dice": "2"})
     world = World(rules, players, seed=2, patience=HURRIED, kinds=dict.fromkeys(liars, Deaf))
     world.run()
@@ -199,13 +199,13 @@ def test_a_lying_majority_can_put_a_player_out_without_proof(players: int, liars
     assert (verdict.verdict, verdict.culprit) == (Judgement.UNPROVEN, None)
     names = [entry.join.nickname for entry in world.genesis.roster]
     assert f"{names[0]} was silent" in verdict.reason
-    # Honest players who went along with the majority can be among those who say so.
+    # Honest players who followed the majority may be named in the claim, too.
     said_by = verdict.reason.partition(", say ")[2].split(", ")
     assert len(said_by) == players // 2 + 1
 
 
 @pytest.mark.parametrize(("players", "liars"), [(3, (1,)), (5, (1, 2))])
-def test_a_minority_that_calls_somebody_silent_is_left_behind(players: int, liars: tuple[int, ...]) -> None:
+def test_a_minority_that_calls_a_player_silent_is_left_behind(players: int, liars: tuple[int, ...]) -> None:
     rules = PRESETS["classic"].with_options({"dice": "2"})
     world = World(rules, players, seed=2, patience=HURRIED, kinds=dict.fromkeys(liars, Deaf))
     honest = [machine for me, machine in enumerate(world.machines) if me not in liars]
@@ -215,7 +215,7 @@ def test_a_minority_that_calls_somebody_silent_is_left_behind(players: int, liar
 
 
 def lose_one_message(players: int, losers: tuple[int, ...]) -> World:
-    """Let a move of player 0 be lost on the way to some, while all links stand."""
+    """Drop one move of player 0 on the way to the losers, although all links are up."""
     worlds = (lose_one_message_of(seed, players, losers) for seed in range(3, 30))
     return next(world for world in worlds if world is not None)
 
@@ -231,7 +231,7 @@ def lose_one_message_of(seed: int, players: int, losers: tuple[int, ...]) -> Wor
         if me == 0 and isinstance(frame, Carried):
             following = world.machines[0].match.history.position
             is_move = parse_signed(*frame).message.kind is Kind.MOVE
-            # One after which somebody is on turn who misses it: else what comes next would tell that it is missing.
+            # The next player must be a loser; otherwise the next message would reveal the gap.
             if not lost and is_move and following.purpose is Purpose.TURN and set(following.owed) <= set(losers):
                 lost = frame.data
             if frame.data == lost and other in losers:
@@ -246,8 +246,8 @@ def lose_one_message_of(seed: int, players: int, losers: tuple[int, ...]) -> Wor
 
 
 @pytest.mark.parametrize(("players", "losers"), [(3, (1,)), (4, (1, 2)), (5, (1, 2)), (5, (1, 2, 3))])
-def test_nobody_is_put_out_whose_message_a_connected_player_has(players: int, losers: tuple[int, ...]) -> None:
-    """Neither its author, nor whoever was not shown it and so could not answer: who waits asks the others in time."""
+def test_no_player_is_evicted_if_a_connected_player_has_their_message(players: int, losers: tuple[int, ...]) -> None:
+    """Neither the author nor the losers are evicted, because waiting nodes ask the others for messages in time."""
     world = lose_one_message(players, losers)
     assert len({machine.match.history.position.tip for machine in world.machines}) == 1
     assert world.machines[0].match.history.position.purpose is Purpose.END

@@ -1,4 +1,4 @@
-"""Why a table is closed, a seat refused or a link down, in words for people: they end up in front of somebody."""
+"""The reasons for a closed table, a refused seat or a lost link use plain words, because users read them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def says(*frames: Frame | bytes) -> Callable[[FakeHost], Any]:
 
 GONE = {
     leaves: "the host has left.",
-    is_killed: "the host is gone (the ",  # other program ended the connection, or it broke, as the system has it
+    is_killed: "the host is gone (the ",  # the rest depends on the operating system
     falls_silent: "the host is gone (nothing was heard for 0.4 seconds).",
     sends_too_much: f"the host is gone ({BREACH}: it sent a frame of 4294967295 bytes, where 65536 are allowed).",
     says(b"\x01"): f"the host is gone ({BREACH}: it sent an invalid message (a frame is an array)).",
@@ -87,7 +87,7 @@ GONE = {
 }
 
 
-async def test_why_a_table_is_closed_is_said_in_plain_words(people: Company) -> None:
+async def test_the_reason_for_a_closed_table_is_in_plain_words(people: Company) -> None:
     guest = await people.sit("Ben", bounds=SHORT)
     for happens, sentence in GONE.items():
         host = FakeHost(WELCOME)
@@ -102,14 +102,14 @@ async def test_why_a_table_is_closed_is_said_in_plain_words(people: Company) -> 
         host.close()
 
 
-async def test_a_spectator_hears_that_the_host_has_left(people: Company) -> None:
+async def test_a_spectator_is_told_that_the_host_has_left(people: Company) -> None:
     host, watching = await people.sit("Ada"), await people.sit("Cleo")
     await watching.node.watch((await host.node.host(TableSettings("Friday", CLASSIC, 2))).join_line)
     await host.leave()
     assert narrate(await watching.until(TableClosed), Seating()) == "The table is closed: the host has left."
 
 
-async def test_a_bot_escapes_the_words_of_a_host(people: Company) -> None:
+async def test_a_bot_escapes_control_characters_in_a_hosts_reason(people: Company) -> None:
     host = FakeHost(WELCOME)
     line = await host.open()
     host.answers = (WELCOME, shown(host), SEATED)
@@ -126,7 +126,7 @@ async def test_a_bot_escapes_the_words_of_a_host(people: Company) -> None:
     host.close()
 
 
-# What is answered to who knocks
+# Answers to a guest who wants to join
 
 ANSWERS: dict[str, tuple[tuple[Frame, ...], str]] = {
     "version": ((Refuse("version", "x"),), "x"),
@@ -138,7 +138,7 @@ ANSWERS: dict[str, tuple[tuple[Frame, ...], str]] = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-async def test_why_nobody_is_let_in_is_said_in_plain_words(people: Company, answer: str) -> None:
+async def test_the_reason_why_a_guest_cannot_join_is_in_plain_words(people: Company, answer: str) -> None:
     frames, reason = ANSWERS[answer]
     host = FakeHost(*frames)
     line = await host.open()
@@ -149,8 +149,8 @@ async def test_why_nobody_is_let_in_is_said_in_plain_words(people: Company, answ
     host.close()
 
 
-async def test_a_refusal_is_told_from_the_readers_point_of_view(people: Company) -> None:
-    """The host writes it, and a guest reads it: there is no here and there, no this and the other."""
+async def test_a_refusal_is_worded_from_the_readers_point_of_view(people: Company) -> None:
+    """The host writes a refusal for a guest to read, so it must not use words like "here" from the host's view."""
     host, guest, other = [await people.sit(name) for name in ("Ada", "Ben", "Cleo")]
     where = f"{HOST}:{host.node.port}"
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=True))
@@ -175,7 +175,7 @@ async def test_a_refusal_is_told_from_the_readers_point_of_view(people: Company)
     assert await refused(other.node.watch, at_guest) == "there is nothing to be seen at this address"
 
 
-async def test_a_guest_who_comes_during_a_match_is_told_so_and_can_watch(people: Company) -> None:
+async def test_a_guest_who_arrives_during_a_match_is_offered_to_watch(people: Company) -> None:
     host, guest, other = [await people.sit(name) for name in ("Ada", "Ben", "Cleo")]
     guest.hold()
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
@@ -197,13 +197,11 @@ async def test_a_guest_who_comes_during_a_match_is_told_so_and_can_watch(people:
         (ValueError("whatever"), "the connection broke"),
     ],
 )
-def test_how_a_connection_ended_is_said_without_the_words_of_its_machinery(
-    problem: Exception | None, reason: str
-) -> None:
+def test_the_reason_for_a_lost_connection_has_no_technical_words(problem: Exception | None, reason: str) -> None:
     assert _how_it_ended(problem) == reason
 
 
-# All of them
+# All reasons in the source
 
 GIVES_A_REASON = {
     *("MalformedGenesisError", "UnknownRulesError"),
@@ -211,18 +209,18 @@ GIVES_A_REASON = {
     *("drop", "close", "disconnect", "_displace", "_close", "_stop", "host_gone", "TableClosed"),
 }
 MACHINERY = re.compile(
-    r"(?<!p2pdice )\b"  # a command may be named
+    r"(?<!p2pdice )\b"  # a command's name is allowed
     r"(nodes?|peers?|links?|identit(y|ies)|genesis|join records?|convenors?|rosters?|hello|welcome|proposals?|TLS)\b",
     re.IGNORECASE,
 )
 
 
 VARIABLES = {"reason", "problem", "what", "hint"}
-"""Names of what is put together before it is given."""
+"""Variables that hold a reason before it is passed on."""
 
 
 def given(part: ast.AST) -> list[ast.expr]:
-    """What a piece of source gives as a reason, or puts together to be given."""
+    """Return the expressions that a call or an assignment in the source uses as a reason."""
     if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
         targets = part.targets if isinstance(part, ast.Assign) else [part.target]
         return [part.value] if {getattr(each, "id", "") for each in targets} & VARIABLES else []
@@ -233,7 +231,7 @@ def given(part: ast.AST) -> list[ast.expr]:
 
 
 def reasons() -> Iterator[tuple[str, str]]:
-    """Every text in the source of the protocol that is given as a reason, without what is filled in."""
+    """Yield the file name and each constant text of a reason in the protocol's source."""
     for path in sorted((Path(__file__).parents[2] / "protocol").rglob("*.py")):
         for source in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             for part in ast.walk(ast.Tuple(given(source))):
@@ -241,7 +239,7 @@ def reasons() -> Iterator[tuple[str, str]]:
                     yield path.name, part.value
 
 
-def test_no_reason_has_a_word_of_the_machinery() -> None:
+def test_no_reason_contains_a_technical_term() -> None:
     texts = list(reasons())
     assert len(texts) > 100
     assert [each for each in texts if MACHINERY.search(each[1])] == []
