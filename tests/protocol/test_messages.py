@@ -40,7 +40,7 @@ def test_every_kind_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("message", EXAMPLES)
-def test_a_message_comes_back_as_it_was_signed(message: Message) -> None:
+def test_a_signed_message_survives_encoding(message: Message) -> None:
     signed = sign(message, KEY)
     parsed = parse_signed(*signed.wire)
     assert parsed.message == message
@@ -64,7 +64,7 @@ PARTS: st.SearchStrategy[Value] = st.one_of(
 
 
 @given(st.sampled_from(EXAMPLES), st.integers(0, 6), PARTS)
-def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_message(
+def test_a_message_with_a_changed_field_is_accepted_only_if_still_well_formed(
     message: Message, index: int, part: Value
 ) -> None:
     changed = fields(message)
@@ -172,7 +172,7 @@ def test_a_signature_of_another_length_is_refused(size: int) -> None:
 
 
 @given(st.sampled_from(EXAMPLES), st.integers(0, 7), st.booleans())
-def test_fewer_or_more_fields_are_refused(message: Message, index: int, more: bool) -> None:
+def test_a_missing_or_extra_field_is_refused(message: Message, index: int, more: bool) -> None:
     changed = fields(message)
     if more:
         changed.insert(index, 0)
@@ -183,13 +183,13 @@ def test_fewer_or_more_fields_are_refused(message: Message, index: int, more: bo
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_refused_with_the_one_error(data: bytes) -> None:
+def test_random_bytes_raise_only_the_error_for_malformed_messages(data: bytes) -> None:
     with pytest.raises(MalformedMessageError):
         parse_signed(data, bytes(64))
 
 
 @given(st.sampled_from(EXAMPLES), st.data())
-def test_a_message_has_one_spelling(message: Message, data: st.DataObject) -> None:
+def test_a_message_has_exactly_one_encoding(message: Message, data: st.DataObject) -> None:
     raw = message.encoded()
     cut = data.draw(st.integers(0, len(raw) - 1))
     for wrong in (raw[:cut], raw + b"\x00", raw[:cut] + b"\xc0" + raw[cut:]):

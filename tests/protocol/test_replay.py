@@ -1,4 +1,4 @@
-"""A replay tells what the players were told live, from the transcript alone; of a file that is not right, nothing."""
+"""A replay shows from the transcript alone what the players saw live. It shows nothing of an invalid file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def of_type(events: list[NodeEvent], kind: Any) -> list[Any]:
 
 @cache
 def run(ruleset: Ruleset, players: int, seed: int) -> World:
-    """Play a match to its end; several tests look at the same ones."""
+    """Play a match to its end. The result is cached because several tests use the same match."""
     world = World(ruleset, players, seed, patience=HURRIED)
     world.run()
     return world
@@ -81,7 +81,7 @@ MATCHES = [
 
 
 @pytest.mark.parametrize("match", MATCHES, ids=str)
-def test_with_a_players_eyes_the_story_is_the_one_that_this_player_was_told_live(match: tuple[str, int, int]) -> None:
+def test_a_replay_for_one_player_has_the_events_that_this_player_saw_live(match: tuple[str, int, int]) -> None:
     name, players, seed = match
     world = run(PRESETS[name], players, seed)
     replay = replayed(world.machines[0].transcript)
@@ -96,7 +96,7 @@ def test_with_a_players_eyes_the_story_is_the_one_that_this_player_was_told_live
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_full_replay_shows_every_cup_from_the_roll_on(name: str) -> None:
+def test_the_full_replay_shows_every_cup_right_after_the_roll(name: str) -> None:
     world = run(PRESETS[name], 3, 2)
     replay = replayed(world.machines[0].transcript)
     story = told(replay)
@@ -115,13 +115,13 @@ def test_the_full_replay_shows_every_cup_from_the_roll_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["classic", "motes", "joker"])
-def test_told_from_any_round_on_it_is_the_end_of_the_whole_story(name: str) -> None:
+def test_a_replay_from_any_round_equals_the_end_of_the_whole_replay(name: str) -> None:
     replay = replayed(run(PRESETS[name], 3, 2).machines[0].transcript)
     assert replay.last_step > 2 * STATES_APART
     for seat in (None, 1):
         whole = list(replay.tell(seat))
         assert [moment.step for moment in whole] == sorted(moment.step for moment in whole)
-        assert whole[-1].step == replay.last_step - 1  # after it is the LOCK of the ending, which tells nothing
+        assert whole[-1].step == replay.last_step - 1  # the last step is the LOCK of the ending, which has no events
         for number, step in enumerate(replay.rounds, 1):
             rest = list(replay.tell(seat, step))
             assert rest == whole[-len(rest) :]
@@ -131,7 +131,7 @@ def test_told_from_any_round_on_it_is_the_end_of_the_whole_story(name: str) -> N
             assert first.event.round == number
 
 
-def test_a_walk_gives_the_same_positions_as_the_history_that_was_never_thinned() -> None:
+def test_walking_a_thinned_history_gives_the_positions_of_the_full_one() -> None:
     world = run(SMALL, 3, 4)
     live = world.machines[0].match.history
     history = examine(world.machines[0].transcript).history
@@ -141,7 +141,7 @@ def test_a_walk_gives_the_same_positions_as_the_history_that_was_never_thinned()
         assert list(history.walk(start)) == live.chain[start:]
 
 
-def test_an_unfinished_match_is_replayed_to_its_end_with_unopened_dice_unknown() -> None:
+def test_an_unfinished_match_is_replayed_with_unopened_dice_unknown() -> None:
     world = run(SMALL, 3, 4)
     history = world.machines[0].match.history
     whole = told(replayed(world.machines[0].transcript))
@@ -149,7 +149,7 @@ def test_an_unfinished_match_is_replayed_to_its_end_with_unopened_dice_unknown()
         beginning = until(history, step)
         if step > STATES_APART:
             first = min(history.chain[step + 1].entries)
-            beginning.hold(history.chain[step + 1].entries[first])  # of some steps the first message is there
+            beginning.hold(history.chain[step + 1].entries[first])  # include the first message of an incomplete step
         replay = replayed(write_transcript(beginning))
         story = told(replay)
         assert replay.verdict.verdict == Judgement.INCOMPLETE
@@ -180,7 +180,7 @@ def test_hands_that_were_opened_before_the_match_stopped_are_known() -> None:
 
 
 @pytest.mark.parametrize("has_given_up", [True, False])
-def test_a_replay_gives_the_reason_that_the_players_were_told(has_given_up: bool) -> None:
+def test_a_replay_gives_the_same_reason_for_an_exit_as_the_live_match(has_given_up: bool) -> None:
     world = World(SMALL, 4, seed=3, patience=HURRIED)
     leaver = world.first_turn()
     if has_given_up:
@@ -203,7 +203,7 @@ def test_a_replay_gives_the_reason_that_the_players_were_told(has_given_up: bool
 
 
 def never_opened(replay: Replay, event: NodeEvent) -> bool:
-    """Tell whether a player rolled this where no showdown came."""
+    """Return whether this event shows a hand that no showdown opened."""
     return isinstance(event, DiceRolled) and event.hand not in {
         hand for seen in of_type(told(replay), CupsSeen) for hand in seen.hands
     }
@@ -211,7 +211,7 @@ def never_opened(replay: Replay, event: NodeEvent) -> bool:
 
 @pytest.fixture(scope="module")
 def cheated() -> tuple[World, int]:
-    """A match of three. One calls a lie where there is no bid, and is put out for it."""
+    """A match of three and its cheat, who calls liar before any bid and is evicted."""
     world = World(SMALL, 3, seed=7, patience=Patience(5, 5))
     cheat = world.first_turn()
     world.call_nothing(cheat)
@@ -219,7 +219,7 @@ def cheated() -> tuple[World, int]:
     return world, cheat
 
 
-def test_misconduct_is_told_in_its_place_and_the_match_goes_on_without_the_culprit(cheated: tuple[World, int]) -> None:
+def test_a_replay_shows_misconduct_when_it_happened_and_goes_on_without_the_culprit(cheated: tuple[World, int]) -> None:
     world, cheat = cheated
     honest = (cheat + 1) % 3
     replay = replayed(world.machines[honest].transcript)
@@ -235,7 +235,7 @@ def test_misconduct_is_told_in_its_place_and_the_match_goes_on_without_the_culpr
     assert isinstance(story[-1], MatchResult)
 
 
-def test_misconduct_that_ends_the_file_is_the_last_thing_told() -> None:
+def test_misconduct_at_the_end_of_a_file_is_the_last_event_of_the_replay() -> None:
     world = World(SMALL, 2, seed=7)
     cheat = world.first_turn()
     forged = world.call_nothing(cheat)
@@ -247,7 +247,7 @@ def test_misconduct_that_ends_the_file_is_the_last_thing_told() -> None:
     assert not of_type(story, MatchResult)
 
 
-def test_nothing_is_told_of_an_altered_file_or_of_two_messages(cheated: tuple[World, int]) -> None:
+def test_an_altered_file_and_a_bare_proof_cannot_be_replayed(cheated: tuple[World, int]) -> None:
     world, cheat = cheated
     data = bytearray(world.machines[cheat].transcript)
     data[-1] ^= 1
@@ -261,15 +261,15 @@ def test_nothing_is_told_of_an_altered_file_or_of_two_messages(cheated: tuple[Wo
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b"", lambda _: b"\x92"])
-def test_a_file_that_is_no_transcript_has_no_story(
+def test_a_file_that_is_not_a_transcript_cannot_be_replayed(
     change: Callable[[bytes], bytes], cheated: tuple[World, int]
 ) -> None:
     with pytest.raises(NoMatchError):
         replayed(change(cheated[0].machines[0].transcript))
 
 
-def test_a_story_is_told_as_it_is_asked_for() -> None:
-    """No list of a whole match is made for its first line."""
+def test_a_replay_is_generated_lazily() -> None:
+    """Reading the first events of a replay does not restore the states of the whole match."""
     replay = replayed(run(PRESETS["classic"], 3, 2).machines[0].transcript)
     assert len(list(islice(replay.tell(), 3))) == 3
     thin = [position.is_without_state for position in replay._history.chain]

@@ -1,6 +1,6 @@
-"""What is secret stays in its home, and the home is its owner's alone.
+"""Secrets never leave a player's home directory, and only its owner can read it.
 
-Secret are the identity key, the match seed and everything that is derived from it, until the protocol opens it.
+The secrets are the identity key, the match seed, and each value derived from the seed until the protocol opens it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ needs_mode_bits = pytest.mark.skipif(
 )
 
 LOG_BYTES = 100_000
-"""What such a file takes here; the product's takes more in the same way."""
+"""The size at which the test's log rotates; the real limit is larger."""
 
 
 def secrets_of(node: Node) -> list[bytes]:
-    """Return what nobody but this node may know, before and after the match."""
+    """Return the values that only this node may know, even after the match."""
     private = node.identity.private_key
     seed = node._active.proposals._seed
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -47,13 +47,11 @@ def secrets_of(node: Node) -> list[bytes]:
 
 
 def spellings(secret: bytes) -> set[str]:
-    """Return how a secret would look in a text."""
+    """Return the forms in which a secret could appear in a text."""
     return {secret.hex(), repr(secret), repr(secret)[2:-1], secret.decode("latin-1")}
 
 
-async def test_no_log_at_any_level_and_no_repr_tells_a_secret(
-    people: Company, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_log_and_no_repr_contains_a_secret(people: Company, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     players, _ = await people.table(2)
     await agree(*players)
@@ -67,7 +65,7 @@ async def test_no_log_at_any_level_and_no_repr_tells_a_secret(
             assert not [spelling for spelling in spellings(secret) if spelling in told]
 
 
-async def test_no_byte_that_leaves_tells_a_secret_of_the_node(people: Company) -> None:
+async def test_no_transcript_contains_a_secret_of_the_node(people: Company) -> None:
     players, _ = await people.table(2)
     transcript = await agree(*players)
     for player in players:
@@ -76,7 +74,7 @@ async def test_no_byte_that_leaves_tells_a_secret_of_the_node(people: Company) -
 
 @pytest.mark.parametrize("hosts", [True, False], ids=["the host's", "a guest's"])
 async def test_the_seed_is_on_the_disk_before_a_commitment_is_sent(people: Company, hosts: bool) -> None:
-    """A seed that is lost after COMMIT was sent would be a seat that is lost. Before that nothing is to be stored."""
+    """A player who sends COMMIT and then loses the seed in a crash would lose the seat."""
     host, guest = await people.sit("host"), await people.sit("guest")
     player = host if hosts else guest
     stored: list[tuple[bytes, bytes]] = []
@@ -93,7 +91,7 @@ async def test_the_seed_is_on_the_disk_before_a_commitment_is_sent(people: Compa
 
 
 def watch_for_commitments(player: Player, look: Callable[[], None]) -> None:
-    """Call ``look`` when this player's first COMMIT is about to leave."""
+    """Call ``look`` just before this player sends its first COMMIT."""
     mesh = player.node._mesh
     send = mesh.send
 
@@ -110,7 +108,7 @@ def watch_for_commitments(player: Player, look: Callable[[], None]) -> None:
 
 
 @needs_mode_bits
-async def test_after_a_match_nobody_else_can_read_anything_of_the_home(tmp_path: Path) -> None:
+async def test_other_accounts_cannot_read_any_file_of_a_home_after_a_match(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         async with company(tmp_path) as people:
@@ -144,9 +142,7 @@ async def test_no_name_of_a_peer_becomes_part_of_a_path(people: Company, tmp_pat
     assert set(os.listdir(tmp_path)) == {"a", "b"}
 
 
-async def test_a_transcript_is_not_written_through_a_link_that_was_planted_during_the_match(
-    people: Company, tmp_path: Path
-) -> None:
+async def test_a_transcript_is_not_written_through_a_planted_symbolic_link(people: Company, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (host, _), _ = await people.table(2)
     (host.node.home.path / "matches").symlink_to(tmp_path / "elsewhere")
@@ -181,14 +177,14 @@ def test_text_of_a_peer_is_escaped_in_the_log(log: logging.Logger, tmp_path: Pat
     assert all(character.isprintable() or character == "\n" for character in written.replace(os.linesep, "\n"))
 
 
-def test_a_warning_that_cannot_be_put_together_is_not_lost_without_a_word(
+def test_a_warning_that_cannot_be_formatted_is_reported(
     log: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log.warning("from %s to %d", "here")
     assert "not enough arguments for format string" in capsys.readouterr().err
 
 
-def test_a_log_that_cannot_be_written_disturbs_nobody(
+def test_a_log_that_cannot_be_written_is_ignored_silently(
     log: logging.Logger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Home(tmp_path).log.mkdir()
@@ -196,7 +192,7 @@ def test_a_log_that_cannot_be_written_disturbs_nobody(
     assert capsys.readouterr().err == ""
 
 
-def test_a_peer_who_provokes_warnings_fills_no_disk(log: logging.Logger, tmp_path: Path) -> None:
+def test_a_peer_who_provokes_warnings_cannot_fill_the_disk(log: logging.Logger, tmp_path: Path) -> None:
     for _ in range(4 * LOG_BYTES // 1000):
         log.warning("x" * 1000)
     files = sorted(path.name for path in tmp_path.iterdir())
@@ -205,7 +201,7 @@ def test_a_peer_who_provokes_warnings_fills_no_disk(log: logging.Logger, tmp_pat
 
 
 @needs_mode_bits
-def test_nobody_else_can_read_the_log_also_when_it_was_put_aside(tmp_path: Path, log: logging.Logger) -> None:
+def test_other_accounts_cannot_read_the_log_even_after_rotation(tmp_path: Path, log: logging.Logger) -> None:
     before = os.umask(0)
     try:
         for _ in range(2 * LOG_BYTES // 1000):

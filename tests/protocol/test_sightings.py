@@ -1,4 +1,4 @@
-"""What is kept of multicast DNS is bounded whatever is heard, and what was said earlier is kept for a while."""
+"""The records kept of multicast DNS are bounded whatever arrives, and replaced records are kept for a while."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def addresses(target: str, *hosts: str, zone: int | None = None) -> Iterator[DNS
 
 
 def table(instance: str, *hosts: str, target: str = "", port: int = 7000) -> list[DNSRecord]:
-    """Build all that a node says of its table."""
+    """Build all records that a node announces for its table."""
     at = target or f"{instance}.local."
     return [pointer(instance), service(instance, at, port), told(instance), *addresses(at, *(hosts or (HOME,)))]
 
@@ -68,7 +68,7 @@ def places(tables: tuple[Sighting, ...]) -> set[tuple[str, int]]:
 # Honest tables
 
 
-def test_the_order_of_its_records_does_not_change_a_table() -> None:
+def test_the_order_of_a_tables_records_does_not_matter() -> None:
     together, one_by_one = Sightings(), Sightings()
     records = table("abc", HOME, "fe80::1")
     together.hear(records, 0)
@@ -76,23 +76,23 @@ def test_the_order_of_its_records_does_not_change_a_table() -> None:
         one_by_one.hear([record], 0)
     expected = (Sighting(FRIDAY, ((HOME, 7000),), "abc"),)
     assert together.look(1) == expected
-    assert one_by_one.look(1) == ()  # an address of nobody's is not kept for later; it is asked for
+    assert one_by_one.look(1) == ()  # an address heard before its service is not kept; it is queried later
     assert ("abc.local.", IPV4) in one_by_one.questions(1)
     one_by_one.hear(addresses("abc.local.", HOME), 1)
     assert one_by_one.look(1) == expected
 
 
-def test_a_link_local_address_is_dialled_with_the_zone_that_it_was_heard_by() -> None:
+def test_a_link_local_address_keeps_the_zone_in_which_it_was_heard() -> None:
     seen = Sightings()
     seen.hear([*table("abc", "fe80::1")], 0)
     assert seen.look(0) == ()
     seen.hear(addresses("abc.local.", "fe80::1", zone=7), 0)
     assert places(seen.look(0)) == {("fe80::1%7", 7000)}
-    seen.hear(addresses("abc.local.", "fe80::1"), 0)  # the same by IPv4
+    seen.hear(addresses("abc.local.", "fe80::1"), 0)  # the same address in a packet over IPv4
     assert places(seen.look(0)) == {("fe80::1%7", 7000)}
 
 
-def test_names_differ_in_more_than_case() -> None:
+def test_names_ignore_the_case_of_ascii_letters_only() -> None:
     seen = Sightings(own="OWN." + SERVICE_TYPE)
     seen.hear(table("own"), 0)
     assert seen.look(0) == ()
@@ -100,10 +100,10 @@ def test_names_differ_in_more_than_case() -> None:
     assert len(seen.look(0)) == 1
     seen.hear(table("É"), 0)
     seen.hear(table("é"), 0)
-    assert {each.instance for each in seen.look(0)} == {"abc", "É", "é"}  # whose case is told apart (RFC 6762, §16)
+    assert {each.instance for each in seen.look(0)} == {"abc", "É", "é"}  # only ASCII ignores case (RFC 6762, §16)
 
 
-def test_a_table_runs_out_and_is_not_asked_for_before() -> None:
+def test_a_table_expires_and_is_not_queried_before() -> None:
     seen = Sightings()
     seen.hear(table("abc"), 0)
     assert len(seen.look(TABLE_LIFE - 1)) == 1
@@ -112,14 +112,14 @@ def test_a_table_runs_out_and_is_not_asked_for_before() -> None:
     assert seen.due(TABLE_LIFE) == inf
 
 
-def test_known_tables_are_named_so_that_they_need_not_answer_until_half_their_life_is_over() -> None:
+def test_queries_list_known_tables_for_the_first_half_of_their_life() -> None:
     seen = Sightings()
     seen.hear(table("abc"), 0)
     assert list(seen.known(10)) == [(f"abc.{SERVICE_TYPE}", TABLE_LIFE - 10)]
     assert list(seen.known(TABLE_LIFE / 2)) == []
 
 
-# What was said before
+# Earlier records
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_known_tables_are_named_so_that_they_need_not_answer_until_half_their_li
     ids=["another host", "another address", "another port", "no table", "gone", "gone and back"],
 )
 @pytest.mark.parametrize("looks", [True, False])
-def test_the_true_place_of_a_table_is_known_after_any_takeover(forged: list[DNSRecord], looks: bool) -> None:
+def test_the_true_address_of_a_table_is_kept_after_any_hijack(forged: list[DNSRecord], looks: bool) -> None:
     seen = Sightings()
     seen.hear(table("abc"), 0)
     if looks:
@@ -161,8 +161,8 @@ def test_earlier_advertisements_are_forgotten_after_a_while() -> None:
 
 
 @pytest.mark.parametrize("what", ["ids", "addresses"])
-def test_where_more_changes_than_is_kept_nothing_is_told_until_it_is_over(what: str) -> None:
-    """Or whoever floods the network would make everybody forget who had a name first."""
+def test_no_table_is_reported_during_a_flood_of_changes(what: str) -> None:
+    """Otherwise an attacker could flood the network until nodes forget which host had a name first."""
     seen = Sightings()
     for number in range(300):
         forged = table("abc", *([f"10.0.{number >> 8}.{number & 255}"] if what == "addresses" else [HOME]))
@@ -177,7 +177,7 @@ def test_where_more_changes_than_is_kept_nothing_is_told_until_it_is_over(what: 
 # Floods
 
 
-def test_names_without_details_make_room_for_tables() -> None:
+def test_tables_displace_names_without_details() -> None:
     seen = Sightings()
     for number in range(10 * TABLES):
         seen.hear([pointer(f"false {number}")], 0)
@@ -190,7 +190,7 @@ def test_names_without_details_make_room_for_tables() -> None:
     assert len(seen._services) == 1
 
 
-def test_names_without_details_are_asked_for_a_few_at_a_time_and_each_in_its_turn() -> None:
+def test_names_without_details_are_queried_a_few_at_a_time_in_turn() -> None:
     seen = Sightings()
     seen.hear([pointer(f"false {number}") for number in range(40)], 0)
     asked: list[str] = []
@@ -209,13 +209,13 @@ LABELS = st.builds(
     st.sampled_from("xX.\u0130\u212a\ufffd") | st.characters(),
     st.integers(0, 70),
 )
-"""Also letters that take other numbers of bytes when they are small, and the sign for what was no UTF-8."""
+"""Includes letters whose lower case has another length in UTF-8, and the replacement character for invalid UTF-8."""
 
 
 @given(LABELS, LABELS)
 @example(instance="evil", target="\u0130" * 31)
 @example(instance="\u212a" * 15 + "\ufffd" * 16, target="host")
-def test_every_question_can_be_written_whatever_names_are_heard(instance: str, target: str) -> None:
+def test_every_query_can_be_encoded_whatever_names_are_heard(instance: str, target: str) -> None:
     at = f"{target}.local."
     check_records([pointer(instance), service(instance, at)])
     check_records([pointer(instance), service(instance, at), told(instance), *addresses(at, HOME)])
@@ -238,7 +238,7 @@ RECORDS = st.one_of(
 
 
 @given(st.lists(st.tuples(st.lists(RECORDS, max_size=30), st.sampled_from([0, 0.0625, 1, 5, 100])), max_size=12))
-def test_memory_and_questions_are_bounded_whatever_is_heard(packets: list[tuple[list[DNSRecord], float]]) -> None:
+def test_memory_and_queries_are_bounded_whatever_is_heard(packets: list[tuple[list[DNSRecord], float]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "TABLES", 3)
         patch.setattr(module, "FORMER_TABLES", 4)

@@ -1,4 +1,4 @@
-"""The store keeps what it confirmed, for one process at a time, and says so when it cannot."""
+"""The store keeps every write that it confirmed, serves one process at a time, and reports failures and losses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def wires(messages: tuple[Signed, ...]) -> list[tuple[bytes, bytes]]:
     return [signed.wire for signed in messages]
 
 
-def test_written_messages_are_there_after_a_restart(store: Store, path: Path) -> None:
+def test_written_messages_survive_a_restart(store: Store, path: Path) -> None:
     written = [message(step) for step in range(5)]
     store.write(MATCH, written[:2])
     store.write(MATCH, written[2:])
@@ -82,13 +82,13 @@ def test_written_messages_are_there_after_a_restart(store: Store, path: Path) ->
     again.close()
 
 
-def test_what_was_written_is_on_the_disk_before_anything_is_sent(store: Store) -> None:
-    """No test can cut the power, so SQLite is asked: 2 is FULL, which syncs the log at each commit."""
+def test_sqlite_syncs_every_commit_to_the_disk(store: Store) -> None:
+    """A test cannot cut the power, so this one checks SQLite's settings: 2 is FULL, a log sync at each commit."""
     asked = ("journal_mode", "synchronous", "fullfsync")
     assert [store.database.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in asked] == ["wal", 2, 1]
 
 
-def test_names_of_rules_that_others_give_are_bounded_and_replace_no_name_of_ones_own(
+def test_learned_names_of_rules_are_bounded_and_do_not_replace_own_names(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("protocol.storage.store.RULES_NAMES_REMEMBERED", 5)
@@ -104,7 +104,7 @@ def test_names_of_rules_that_others_give_are_bounded_and_replace_no_name_of_ones
     assert store.rules_names(own=True) == {own: "mine"}
 
 
-def test_formed_matches_come_first_then_the_newest(store: Store) -> None:
+def test_formed_matches_are_listed_first_and_then_the_newest(store: Store) -> None:
     for number in (1, 2, 3):
         store.add_match(bytes([number]) * 32, b"genesis", KEY.public, number, 7000)
     store.mark_formed(bytes([2]) * 32)
@@ -114,9 +114,7 @@ def test_formed_matches_come_first_then_the_newest(store: Store) -> None:
 
 
 @pytest.mark.parametrize("asks", get_args(Asks))
-def test_the_customs_of_a_table_and_whom_it_asks_about_are_there_after_a_restart(
-    store: Store, path: Path, asks: Asks
-) -> None:
+def test_the_customs_and_prompts_of_a_table_survive_a_restart(store: Store, path: Path, asks: Asks) -> None:
     for odds, talk in product(range(3), range(2)):
         match = bytes([odds, talk]) * 16
         store.add_match(match, b"genesis", KEY.public, 1, 7000, customs=Customs(odds, talk), asks=asks)
@@ -125,7 +123,7 @@ def test_the_customs_of_a_table_and_whom_it_asks_about_are_there_after_a_restart
     assert found == {bytes(customs) * 16: (Customs(*customs), asks) for customs in product(range(3), range(2))}
 
 
-def test_a_match_added_again_stays_as_it_is(store: Store) -> None:
+def test_adding_a_match_again_changes_nothing(store: Store) -> None:
     store.mark_formed(MATCH)
     store.add_match(MATCH, b"genesis", KEY.public, 99, 9)
     (match,) = store.matches()
@@ -142,10 +140,7 @@ def test_the_newest_addresses_of_an_identity_are_kept(store: Store) -> None:
 
 HOLDER = """
 import sys
-from datetime import date
-from itertools import product
 from pathlib import Path
-from typing import get_args
 from protocol.storage.store import Store
 store = Store(Path(sys.argv[1]))
 print("held", flush=True)
@@ -153,23 +148,23 @@ sys.stdin.read()
 """
 
 
-def test_a_home_is_held_by_one_process_until_it_dies_however_it_dies(path: Path) -> None:
+def test_a_home_is_locked_until_its_process_dies(path: Path) -> None:
     with Program("-c", HOLDER, str(path), home=path.parent) as holder:
-        holder.wait_for(lambda: holder.output, "the word that it is held")
+        holder.wait_for(lambda: holder.output, "the message that the store is held")
         with pytest.raises(HomeInUseError):
             Store(path)
         holder.kill_9()
     Store(path).close()
 
 
-def test_others_read_all_that_is_stored_also_when_the_log_has_begun_anew(store: Store, path: Path) -> None:
+def test_readers_see_every_message_even_after_the_log_restarts(store: Store, path: Path) -> None:
     for count in range(0, 1000, 10):
         store.write(MATCH, [message(step) for step in range(count, count + 10)])
         with contextlib.closing(Store(path, is_reader=True)) as reader:
             assert [signed.message.step for signed in reader.messages(MATCH)] == [*range(count + 10)]
 
 
-def test_a_reader_changes_nothing(store: Store, path: Path) -> None:
+def test_a_reader_cannot_write(store: Store, path: Path) -> None:
     with contextlib.closing(Store(path, is_reader=True)) as reader, pytest.raises(StoreError, match="readonly"):
         reader.add_choice(MATCH, 1, "3x5")
     assert store.choices(MATCH) == {}
@@ -216,7 +211,7 @@ def test_matches_at_one_table_on_one_day_are_numbered_and_keep_their_names(store
     store.close()
 
 
-def test_a_file_that_is_no_store_is_said_to_be_unusable(path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_refused(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"no database at all" * 1000)
     with pytest.raises(StoreError):
@@ -224,7 +219,7 @@ def test_a_file_that_is_no_store_is_said_to_be_unusable(path: Path) -> None:
     assert path.read_bytes() == b"no database at all" * 1000
 
 
-def test_a_home_that_cannot_be_made_is_said_to_be_unusable(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError):
         Store(tmp_path / "file" / "store.sqlite3")
@@ -242,7 +237,7 @@ def test_a_write_that_does_not_fit_is_an_error_and_changes_nothing(store: Store)
     assert len(store.messages(MATCH)) == 2
 
 
-def test_after_closing_everything_is_a_store_error(store: Store) -> None:
+def test_every_call_to_a_closed_store_is_a_store_error(store: Store) -> None:
     store.close()
     for action in (
         lambda: store.write(MATCH, [message(0)]),
@@ -294,7 +289,7 @@ async def test_a_damaged_match_is_not_resumed(tmp_path: Path, column: str) -> No
         "UPDATE addresses SET port = 'http'",
     ],
 )
-def test_a_row_that_was_never_written_so_is_called_damage(store: Store, path: Path, damage: str) -> None:
+def test_an_invalid_row_is_reported_as_damage(store: Store, path: Path, damage: str) -> None:
     store.write(MATCH, [message(0)])
     store.add_choice(MATCH, 1, "stake 5")
     store.remember_address(b"i" * 32, "192.0.2.1", 7000)
@@ -346,10 +341,8 @@ def test_a_damaged_match_hides_no_other_and_can_be_forgotten(store: Store, path:
 
 
 @pytest.mark.parametrize(("clock", "told"), [(-5, 0), (1e15, LATEST), (2**62, LATEST)])
-def test_a_match_begun_by_a_wrong_clock_is_kept_with_a_date_that_can_be_shown(
-    store: Store, path: Path, clock: float, told: int
-) -> None:
-    """One such match locked a home for good."""
+def test_a_match_begun_under_a_wrong_clock_gets_a_valid_date(store: Store, path: Path, clock: float, told: int) -> None:
+    """In an earlier version such a match made a home unusable."""
     store.database.connection.execute("UPDATE matches SET created = ?", (int(clock),))
     store.mark_formed(MATCH)
     store.close()
@@ -368,8 +361,8 @@ def read_all(store: Store) -> None:
         store.write(match.match, [message(1)])
 
 
-def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -> None:
-    """SQLite's complaint quotes the schema, and sqlite3 cannot decode the complaint."""
+def test_a_schema_that_is_not_utf_8_is_an_error(store: Store, path: Path) -> None:
+    """SQLite's error message quotes the schema, and Python's sqlite3 cannot decode that message."""
     store.database.connection.execute("VACUUM")
     store.close()
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE seeds", b"CREATE TABLE \xffeeds"))
@@ -379,13 +372,9 @@ def test_a_schema_that_is_no_text_is_called_unusable(store: Store, path: Path) -
 
 WRITER = """
 import sys
-from datetime import date
-from itertools import product
 from pathlib import Path
-from typing import get_args
 from protocol.storage.store import Store
 from tests.protocol.test_store import KEY, MATCH, message
-from tests.tiers import thoroughly
 store = Store(Path(sys.argv[1]))
 store.add_seed(KEY.public, b"s" * 32)
 store.add_match(MATCH, b"genesis", KEY.public, 1, 7000)
@@ -396,9 +385,9 @@ for step in range(100_000):
 
 
 @pytest.mark.parametrize("after", [0, 150, *thoroughly([1, 400])])
-def test_a_process_that_is_killed_loses_nothing_and_is_not_said_to(path: Path, after: int) -> None:
+def test_a_killed_process_loses_nothing_and_reports_no_loss(path: Path, after: int) -> None:
     with Program("-c", WRITER, str(path), home=path.parent) as writer:
-        writer.wait_for(lambda: len(writer.output) > after, "the word that so much is stored")
+        writer.wait_for(lambda: len(writer.output) > after, "the message that enough is stored")
         writer.kill_9()
         writer.end()
         confirmed = int(writer.output[-1])
@@ -410,7 +399,7 @@ def test_a_process_that_is_killed_loses_nothing_and_is_not_said_to(path: Path, a
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what a crash leaves of a store with twenty messages, half of them in the log only."""
+    """A copy of a store after a crash, with twenty messages, of which ten are only in the log."""
     folder = tmp_path_factory.mktemp("crashed")
     path = folder / "home" / "store.sqlite3"
     store = Store(path)
@@ -428,7 +417,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=30)
 @given(at=st.integers(0, 100_000), bit=st.integers(0, 7), is_cut=st.booleans())
-def test_a_loss_by_any_damage_to_the_log_is_noticed(crashed: Path, at: int, bit: int, is_cut: bool) -> None:
+def test_a_loss_by_any_damage_to_the_log_is_detected(crashed: Path, at: int, bit: int, is_cut: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "home" / "store.sqlite3"
         shutil.copytree(crashed, path.parent)
@@ -446,7 +435,7 @@ def test_a_loss_by_any_damage_to_the_log_is_noticed(crashed: Path, at: int, bit:
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 48, bytes(47), bytes(4096)])
-def test_a_note_that_cannot_be_read_finds_fault_with_nothing(store: Store, path: Path, content: bytes) -> None:
+def test_an_unreadable_note_of_the_newest_message_reports_no_loss(store: Store, path: Path, content: bytes) -> None:
     store.write(MATCH, [message(0)])
     store.close()
     path.with_name("store.sqlite3-newest").write_bytes(content)
@@ -456,7 +445,7 @@ def test_a_note_that_cannot_be_read_finds_fault_with_nothing(store: Store, path:
     again.close()
 
 
-def test_a_match_that_was_forgotten_is_not_missed(store: Store, path: Path) -> None:
+def test_a_forgotten_match_is_not_reported_as_lost(store: Store, path: Path) -> None:
     store.write(MATCH, [message(0)])
     store.forget(MATCH)
     store.close()
@@ -465,7 +454,7 @@ def test_a_match_that_was_forgotten_is_not_missed(store: Store, path: Path) -> N
     again.close()
 
 
-def test_replacing_messages_by_fewer_is_no_loss(store: Store, path: Path) -> None:
+def test_replacing_messages_by_fewer_reports_no_loss(store: Store, path: Path) -> None:
     store.write(MATCH, [message(step) for step in range(9)])
     store.replace(MATCH, [message(9)])
     store.close()
@@ -474,7 +463,7 @@ def test_replacing_messages_by_fewer_is_no_loss(store: Store, path: Path) -> Non
     again.close()
 
 
-def test_a_process_that_dies_right_after_the_commit_of_fewer_messages_has_lost_nothing(
+def test_a_crash_right_after_replacing_messages_by_fewer_reports_no_loss(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transaction = Database.transaction

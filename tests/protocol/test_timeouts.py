@@ -1,4 +1,4 @@
-"""What stalling buys: how long a node waits for somebody who answers as late as possible."""
+"""How long a node waits for a player who always answers as late as possible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOBODY: tuple[int, ...] = ()
 
 
 class Waiting:
-    """A clock that waits for player 1, who answers in the last moment, in one step after another."""
+    """A clock that waits for player 1, who answers every step at the last moment."""
 
     def __init__(self) -> None:
         self.clock = Timeouts(PATIENCE)
@@ -19,7 +19,7 @@ class Waiting:
         self._step = 0
 
     def step(self, *, is_choice: bool = False, returns: int = 0) -> float:
-        """Return how long a step lasts if player 1 comes back so often before, each time in the last moment."""
+        """Return the length of a step in which player 1 first reconnects ``returns`` times, each at the last moment."""
         self._step += 1
         began = self.now
         self.clock.open_step(self._step.to_bytes(4, "big"), is_choice, began)
@@ -31,7 +31,7 @@ class Waiting:
         return self.now - began
 
 
-def test_a_program_that_is_always_late_is_soon_waited_for_no_longer_than_the_grace() -> None:
+def test_the_wait_for_an_always_late_program_soon_shrinks_to_the_grace() -> None:
     waiting = Waiting()
     lasted = [waiting.step() for _ in range(20)]
     assert max(lasted) == PATIENCE.automatic
@@ -39,19 +39,19 @@ def test_a_program_that_is_always_late_is_soon_waited_for_no_longer_than_the_gra
     assert lasted[-1] == limits.GRACE
 
 
-def test_a_person_has_the_whole_patience_for_every_choice() -> None:
+def test_a_person_has_the_full_patience_for_every_choice() -> None:
     waiting = Waiting()
     assert {waiting.step(is_choice=True) for _ in range(20)} == {PATIENCE.human}
 
 
-def test_a_player_who_returns_gets_time_to_answer_but_no_second_time_to_choose() -> None:
+def test_a_returning_player_gets_time_to_answer_but_not_to_choose_again() -> None:
     longest = PATIENCE.human + limits.REPRIEVES * PATIENCE.automatic
     assert Waiting().step(is_choice=True, returns=limits.REPRIEVES) == longest
     assert Waiting().step(is_choice=True, returns=50) == longest
 
 
 def test_time_before_a_return_is_charged_like_any_other_wait() -> None:
-    """Else whoever cuts their own link and comes back in the last moment could stall every step, for ever."""
+    """Otherwise a player could stall every step by cutting their own link and returning at the last moment."""
     waiting = Waiting()
     lasted = [waiting.step(returns=limits.REPRIEVES) for _ in range(50)]
     assert lasted[0] == (1 + limits.REPRIEVES) * PATIENCE.automatic
@@ -66,7 +66,7 @@ def test_a_witness_is_waited_for_only_for_the_grace() -> None:
     assert waiting.clock.due((1,), (1,)) == limits.GRACE
 
 
-def test_a_machine_that_slept_waits_anew_and_charges_nobody() -> None:
+def test_a_machine_that_slept_restarts_its_wait_and_charges_no_player() -> None:
     waiting = Waiting()
     waiting.clock.open_step(b"slept", is_choice=False, now=0.0)
     waiting.clock.begin_anew((1,), 3600.0)
@@ -76,20 +76,20 @@ def test_a_machine_that_slept_waits_anew_and_charges_nobody() -> None:
     assert waiting.step() == PATIENCE.automatic
 
 
-def test_of_the_hurried_nobody_waits_longer_than_others_need_to_show_what_they_hold() -> None:
+def test_the_wait_for_a_convicted_player_lasts_only_the_relay_time() -> None:
     clock = Timeouts(PATIENCE)
     clock.open_step(b"one", is_choice=False, now=0.0, hurried={1})
     assert clock.due((1,), NOBODY) == limits.RELAY
     assert clock.due((2,), NOBODY) == PATIENCE.automatic
-    clock.open_step(b"one", is_choice=False, now=10.0, hurried={1, 2})  # one more is convicted
+    clock.open_step(b"one", is_choice=False, now=10.0, hurried={1, 2})  # player 2 is convicted, too
     assert (clock.due((1,), NOBODY), clock.due((2,), NOBODY)) == (limits.RELAY, 10 + limits.RELAY)
     clock.open_step(b"two", is_choice=True, now=20.0, hurried={2})
     assert clock.due((2,), NOBODY) == 20 + limits.RELAY
     assert clock.due((1,), NOBODY) == 20 + PATIENCE.human
 
 
-def test_a_standstill_of_a_day_has_some_hundred_voting_rounds() -> None:
-    """Nobody can decide without the last player in the game, whose laptop may be closed until the next day."""
+def test_a_standstill_of_a_day_takes_at_most_three_hundred_voting_rounds() -> None:
+    """A match may have to wait overnight for a player whose laptop is closed, and the rounds must stay few."""
     clock = Timeouts(PATIENCE)
     lengths = [clock.standing(number) for number in range(400)]
     assert lengths[: limits.ROUNDS_OF_A_LENGTH] == [PATIENCE.automatic] * limits.ROUNDS_OF_A_LENGTH

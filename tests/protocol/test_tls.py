@@ -36,7 +36,7 @@ def identity(number: int) -> Ed25519PrivateKey:
 
 
 class Shown:
-    """Stands for a TLS connection whose other side showed this certificate."""
+    """A stub for a TLS connection whose peer presented this certificate."""
 
     def __init__(self, der: bytes | None) -> None:
         self.der = der
@@ -47,7 +47,7 @@ class Shown:
 
 
 def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> tuple[ssl.SSLObject, ssl.SSLObject]:
-    """Connect two contexts in memory; an error of either side is raised."""
+    """Connect two contexts in memory; raise the error of either side."""
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = (
         client.wrap_bio(to_client, to_server, server_side=False),
@@ -65,7 +65,7 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> tuple[ssl.SSL
     return ends
 
 
-def test_both_sides_learn_the_key_of_the_other() -> None:
+def test_each_side_learns_the_others_key() -> None:
     ours, theirs = credentials(identity(1)), credentials(identity(2))
     client, server = shake_hands(ours.client, theirs.server)
     assert peer_key(client) == theirs.public_key == identity(2).public_key().public_bytes_raw()
@@ -73,7 +73,7 @@ def test_both_sides_learn_the_key_of_the_other() -> None:
     assert client.version() == server.version() == "TLSv1.3"
 
 
-def test_certificates_are_a_function_of_the_key_and_never_out_of_date() -> None:
+def test_certificates_depend_only_on_the_key_and_never_expire() -> None:
     key = identity(1).public_key()
     certificate = issue(key)
     assert certificate == issue(key)
@@ -83,7 +83,7 @@ def test_certificates_are_a_function_of_the_key_and_never_out_of_date() -> None:
         each.verify_directly_issued_by(authority_certificate())
 
 
-def test_certificates_are_written_as_specified() -> None:
+def test_certificates_have_the_specified_fields() -> None:
     key = identity(1).public_key()
     for certificate, name, public, is_authority in (
         (authority_certificate(), "p2pdice (vouches for nothing)", authority_key().public_key(), True),
@@ -101,7 +101,7 @@ def test_certificates_are_written_as_specified() -> None:
         assert extension.value == x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)
 
 
-def test_the_private_key_never_lies_readable_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_private_key_is_never_unencrypted_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     seen: list[tuple[bytes, int]] = []
 
@@ -130,13 +130,13 @@ def test_nothing_is_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [bytes(32), b"\x01" + bytes(31), b"\xec" + b"\xff" * 30 + b"\x7f", b"\xee" + b"\xff" * 30 + b"\x7f"],
     ids=["order 4", "identity", "order 2", "not canonical"],
 )
-def test_a_key_outside_the_prime_order_group_is_no_identity(point: bytes) -> None:
+def test_a_key_outside_the_prime_order_group_is_rejected(point: bytes) -> None:
     shown: Any = Shown(issue(Ed25519PublicKey.from_public_bytes(point)).public_bytes(Encoding.DER))
     with pytest.raises(ssl.SSLError, match="not an admissible"):
         peer_key(shown)
 
 
-def test_only_an_ed25519_certificate_tells_an_identity() -> None:
+def test_only_an_ed25519_certificate_is_accepted() -> None:
     key = rsa.generate_private_key(65537, 2048).public_key()
     issued = issue(identity(1).public_key())
     foreign = (
@@ -157,7 +157,7 @@ def test_only_an_ed25519_certificate_tells_an_identity() -> None:
             peer_key(shown)
 
 
-def test_the_handshake_fails_on_a_key_that_is_not_admissible(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_handshake_fails_on_an_inadmissible_key(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = credentials(identity(1)), credentials(identity(2))
     monkeypatch.setattr(tls, "is_strict_public_key", lambda raw: raw != ours.public_key)
     with pytest.raises(ssl.SSLError, match="not an admissible"):
@@ -165,7 +165,7 @@ def test_the_handshake_fails_on_a_key_that_is_not_admissible(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("protocols", [["p2pdice/9"], ["h2", "http/1.1"], []])
-def test_the_handshake_fails_on_another_protocol(protocols: list[str]) -> None:
+def test_the_handshake_fails_on_another_alpn_protocol(protocols: list[str]) -> None:
     ours = client_context(identity(1))
     ours.set_alpn_protocols(protocols)
     with pytest.raises(ssl.SSLError):

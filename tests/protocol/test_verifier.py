@@ -1,4 +1,4 @@
-"""The judge: fair, misconduct, incomplete or altered, and nobody is blamed for what they did not sign."""
+"""Verdicts: fair, misconduct, incomplete, altered or unproven. No player is blamed for a message they did not sign."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def fair(world: World) -> bytes:
 
 @pytest.fixture(scope="module")
 def stranger() -> bytes:
-    """Another match."""
+    """The transcript of another match."""
     return played(CLASSIC, 3, seed=99)
 
 
@@ -58,7 +58,7 @@ def assemble(genesis: bytes, messages: list[Signed]) -> bytes:
     return encode((TRANSCRIPT_TAG, genesis)) + b"".join(encode(signed.wire) for signed in messages)
 
 
-def test_a_finished_match_is_fair_and_its_winner_named(world: World, fair: bytes) -> None:
+def test_a_finished_match_is_fair_and_its_winner_is_named(world: World, fair: bytes) -> None:
     verdict = verify(fair)
     state = world.machines[0].match.history.position.state
     assert state is not None
@@ -70,10 +70,10 @@ def test_a_finished_match_is_fair_and_its_winner_named(world: World, fair: bytes
 
 
 WHOLE = 100
-"""One in so many changed files is also judged from its first byte on."""
+"""One in this many changed files is also verified in full."""
 
 
-def test_every_flipped_byte_is_altered_and_blames_nobody(short: FairMatch) -> None:
+def test_every_flipped_byte_is_altered_and_blames_no_player(short: FairMatch) -> None:
     for place in range(len(short.data)):
         flipped = bytearray(short.data)
         flipped[place] ^= (0x01, 0x80, 0x20, 0xFF)[place % 4]
@@ -83,7 +83,7 @@ def test_every_flipped_byte_is_altered_and_blames_nobody(short: FairMatch) -> No
             assert verdict_in_short(verify(bytes(flipped))) == verdict_in_short(verdict)
 
 
-def test_cut_off_anywhere_it_is_incomplete_or_altered(short: FairMatch) -> None:
+def test_a_transcript_cut_off_anywhere_is_incomplete_or_altered(short: FairMatch) -> None:
     genesis, messages = parts(short.data)
     ends = {len(assemble(genesis, messages[:count])) for count in range(len(messages))}
     for length in range(len(short.data)):
@@ -99,12 +99,12 @@ def verdict_in_short(verdict: Verdict) -> tuple[Judgement, str | None, int | Non
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"garbage", b"\x91" * 70_000, encode((TRANSCRIPT_TAG, b""))])
-def test_a_file_that_is_no_transcript_is_judged_altered(data: bytes) -> None:
+def test_a_file_that_is_not_a_transcript_is_altered(data: bytes) -> None:
     assert verify(data).verdict == "altered"
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_get_a_verdict(data: bytes) -> None:
+def test_random_bytes_are_altered(data: bytes) -> None:
     assert verify(data).verdict == "altered"
 
 
@@ -113,13 +113,13 @@ def test_a_file_larger_than_any_match_is_not_read() -> None:
 
 
 def backwards(check: Callable[[Signed], bool], messages: Sequence[Signed]) -> list[bool]:
-    """Check the last signature first: threads check them in any order."""
+    """Check the last signature first, because threads may check them in any order."""
     return [check(signed) for signed in reversed(messages)][::-1]
 
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_messages_dropped_doubled_swapped_or_inserted_are_altered(
+def test_dropping_repeating_swapping_or_inserting_messages_is_altered(
     fair: bytes, stranger: bytes, data: st.DataObject
 ) -> None:
     genesis, messages = parts(fair)
@@ -128,7 +128,7 @@ def test_messages_dropped_doubled_swapped_or_inserted_are_altered(
     change = data.draw(st.sampled_from(["drop", "double", "swap", "insert"]))
     changed = list(messages)
     if change == "drop":
-        # Without a message of the last step the rest is a proper beginning.
+        # A file that lacks only messages of the last step is incomplete, not altered.
         del changed[min(one, len(messages) - 4)]
     elif change == "double":
         changed.insert(other, messages[one])
@@ -188,7 +188,7 @@ WHERE = {
 
 
 @pytest.mark.parametrize("wrong", WRONGS)
-def test_a_rightly_signed_wrong_names_its_author(world: World, fair: bytes, wrong: str) -> None:
+def test_a_validly_signed_offence_names_its_author(world: World, fair: bytes, wrong: str) -> None:
     genesis, messages = parts(fair)
     kind = WHERE.get(wrong, Kind.MOVE)
     place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
@@ -223,14 +223,14 @@ def test_two_messages_in_one_slot_name_their_author(world: World, fair: bytes) -
 
 
 def test_a_copied_commitment_cannot_be_opened(world: World, fair: bytes) -> None:
-    """Mallory repeats Alice's commitment and, after her reveal, her share: the commitment names Alice."""
+    """Mallory copies Alice's commitment and later her share. This fails, because the commitment covers Alice's seat."""
     genesis, messages = parts(fair)
     commits = [place for place, signed in enumerate(messages) if signed.message.kind is Kind.COMMIT][:3]
     copied = resigned(world, messages[commits[1]].message, body=messages[commits[0]].message.body)
-    # What follows does not fit the new history, so only the copy itself can be judged here: it is admitted …
+    # The later messages do not fit this history, so only the copy itself is judged here, and it is accepted …
     verdict = verify(assemble(genesis, [*messages[: commits[1]], copied]))
     assert verdict.verdict == "incomplete"
-    # … and nothing opens it: the share behind Alice's commitment has another commitment under Mallory's name.
+    # … but cannot be opened: under Mallory's seat, Alice's share has another commitment.
     from protocol.crypto.hashing import Context, share_commitment
 
     reveal = next(
@@ -249,7 +249,7 @@ def commitment(signed: Signed) -> Value:
     return signed.message.body[-1]
 
 
-def test_a_lock_on_another_state_blames_nobody(world: World, fair: bytes) -> None:
+def test_a_lock_on_another_state_blames_no_player(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
     lock = resigned(world, messages[0].message, body=bytes(32))
     verdict = verify(assemble(genesis, [lock, *messages[1:]]))
@@ -270,7 +270,7 @@ def test_random_byte_changes_in_longer_matches_are_altered(seed: int) -> None:
 
 
 def test_a_transcript_without_its_proof_is_unproven() -> None:
-    """Whoever passes a transcript on can keep back what stands after its end; a proof is a file of its own, too."""
+    """The proof follows the end of the match, so it can be cut off. It also exists as a separate file."""
     cheated = World(CLASSIC, 3, seed=7, patience=Patience(5, 5))
     cheat = cheated.first_turn()
     cheated.call_nothing(cheat)
@@ -286,8 +286,8 @@ def test_a_transcript_without_its_proof_is_unproven() -> None:
     assert verify(proof).culprit == name
 
 
-def test_a_match_made_with_the_keys_of_all_seats_is_judged_fair() -> None:
-    """A transcript says what keys have signed, not who had them."""
+def test_a_match_played_by_one_holder_of_all_keys_is_judged_fair() -> None:
+    """A transcript shows which keys signed, not who held them."""
     verdicts = [verify(played(CLASSIC, 2, seed)) for seed in range(8)]
     assert {verdict.verdict for verdict in verdicts} == {"fair"}
     assert {verdict.winners for verdict in verdicts} == {("player 0",), ("player 1",)}
@@ -296,7 +296,7 @@ def test_a_match_made_with_the_keys_of_all_seats_is_judged_fair() -> None:
 def test_messages_after_a_proof_are_refused_unless_they_are_proofs_too(
     world: World, fair: bytes, stranger: bytes
 ) -> None:
-    """In the middle of a match and after its end alike."""
+    """This holds in the middle of a match and after its end."""
     genesis, messages = parts(fair)
     moves = [place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE]
     author = messages[moves[0]].message.author
@@ -317,8 +317,8 @@ def test_messages_after_a_proof_are_refused_unless_they_are_proofs_too(
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_an_unproven_message_beside_a_proof_is_not_tolerated(world: World, fair: bytes, is_first: bool) -> None:
-    """A message of another history proves nothing by itself."""
+def test_an_unproven_message_beside_a_proof_is_altered(world: World, fair: bytes, is_first: bool) -> None:
+    """The unproven message belongs to another history, so it proves nothing by itself."""
     genesis, messages = parts(fair)
     move = next(signed for signed in messages if signed.message.kind is Kind.MOVE)
     proof = resigned(world, move.message, kind=Kind.RESIGN, body=())
@@ -327,7 +327,7 @@ def test_an_unproven_message_beside_a_proof_is_not_tolerated(world: World, fair:
     assert verify(assemble(genesis, [*messages, *evidence])).verdict == "altered"
 
 
-def test_a_result_before_the_end_blames_nobody(world: World, fair: bytes) -> None:
+def test_a_result_before_the_end_blames_no_player(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
     for kind in (Kind.LOCK, Kind.COMMIT, Kind.MOVE, Kind.OPEN):
         place = next(place for place, signed in enumerate(messages) if signed.message.kind is kind)
@@ -337,7 +337,7 @@ def test_a_result_before_the_end_blames_nobody(world: World, fair: bytes) -> Non
             assert (verdict.verdict, verdict.culprit) == ("altered", None), kind
 
 
-def test_a_lock_stands_by_its_messages_or_by_votes_and_not_by_some_of_both(world: World, fair: bytes) -> None:
+def test_a_lock_is_closed_by_all_its_messages_or_by_votes_but_not_by_a_mixture(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
     history = History(genesis)
     place = next(
@@ -359,7 +359,7 @@ def test_a_lock_stands_by_its_messages_or_by_votes_and_not_by_some_of_both(world
     assert verify(assemble(genesis, [*messages[: place + 1], *votes, *rest])).verdict == "altered"
 
 
-def test_a_match_is_over_and_has_a_winner_when_its_last_lock_is_closed(fair: bytes) -> None:
+def test_a_match_has_a_winner_only_once_its_last_lock_is_closed(fair: bytes) -> None:
     genesis, messages = parts(fair)
     assert messages[-1].message.kind is Kind.LOCK
     for file in (messages[:-1], [each for each in messages if each.message.step < messages[-1].message.step]):
@@ -368,7 +368,7 @@ def test_a_match_is_over_and_has_a_winner_when_its_last_lock_is_closed(fair: byt
     assert verify(fair).winners
 
 
-def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world: World, fair: bytes) -> None:
+def test_two_contradictory_votes_on_an_open_step_are_a_proof(world: World, fair: bytes) -> None:
     genesis, messages = parts(fair)
     place = next(place for place, signed in enumerate(messages) if signed.message.kind is Kind.MOVE)
     move = messages[place].message
@@ -388,9 +388,7 @@ def test_two_votes_of_an_open_step_that_contradict_each_other_are_a_proof(world:
 
 
 @pytest.mark.parametrize("is_in_order", [True, False])
-def test_a_vote_that_contradicts_another_is_a_proof_even_with_a_third_between_them(
-    world: World, fair: bytes, is_in_order: bool
-) -> None:
+def test_two_contradictory_votes_are_a_proof_even_if_not_adjacent(world: World, fair: bytes, is_in_order: bool) -> None:
     genesis, messages = parts(fair)
     places = (place for place, signed in enumerate(messages) if signed.message.step > FORMED)
     place = next(place for place in places if messages[place].message.kind is Kind.COMMIT)
@@ -430,14 +428,14 @@ def test_the_reason_names_the_commitment_and_the_opening(world: World, fair: byt
     assert told.format(commitment.hex()[:8]) in verdict.reason
 
 
-def test_the_absent_is_no_witness_of_the_absence() -> None:
-    """They may have voted against themselves; it is the others' word that counts."""
+def test_the_verdict_does_not_name_an_absent_player_as_a_witness() -> None:
+    """An absent player's own vote may be in the certificate, but the reason names only the other voters."""
     world = World(CLASSIC, 4, seed=3, patience=Patience(5, 5))
     while not any(machine.turn for machine in world.machines):
         assert world.step()
     silent = next(me for me, machine in enumerate(world.machines) if machine.turn)
-    world.crash((silent - 2) % 4)  # without whom a majority takes the vote of the silent one
-    world.machines[silent].turn = None  # the node is there and votes, but its owner never moves
+    world.crash((silent - 2) % 4)  # so a majority needs the silent player's vote
+    world.machines[silent].turn = None  # the node is up and votes, but its owner never moves
     while not world.machines[silent - 1].match.history.position.left:
         assert world.step()
         world.machines[silent].turn = None
@@ -477,7 +475,7 @@ BODIES: dict[Kind, list[Value]] = {
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_a_body_of_another_shape_is_no_message_even_if_signed(world: World, fair: bytes, kind: Kind) -> None:
+def test_a_malformed_body_is_altered_even_if_signed(world: World, fair: bytes, kind: Kind) -> None:
     genesis, messages = parts(fair)
     for body in BODIES[kind]:
         bad = resigned(world, messages[0].message, kind=kind, body=body)

@@ -1,4 +1,4 @@
-"""Nodes, files and homes of version 1 of the protocol: all that is done with them is to say what they are."""
+"""Nodes, files and homes of protocol version 1 are recognized and refused with a reason."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from tests.programs import PATIENCE
 from tests.protocol.test_node import told
 
 TRANSCRIPT = (Path(__file__).parents[1] / "data" / "version-1.p2pdice").read_bytes()
-"""Of a match that two nodes of version 1 have played."""
+"""The transcript of a match between two nodes of version 1."""
 HELLO = bytes.fromhex("9501 9101 ad7032706469636520302e312e30 cd1b58 92c400a0")
-"""What version 1 says for a seat at whichever table is open: `[1, [1], "p2pdice 0.1.0", 7000, ["", ""]]`."""
+"""Version 1's request for a seat at any open table: `[1, [1], "p2pdice 0.1.0", 7000, ["", ""]]`."""
 DIFFERENT = "the program there speaks version {} of the protocol, this one version {}: update the older one"
 
 
@@ -39,7 +39,7 @@ def as_version_1(context: ssl.SSLContext) -> ssl.SSLContext:
     return context
 
 
-async def test_a_node_of_version_1_that_dials_is_refused_with_a_sentence(people: Company) -> None:
+async def test_a_dialling_node_of_version_1_is_refused_with_a_reason(people: Company) -> None:
     host = await people.sit("Ada")
     await host.node.host(TableSettings("Friday", CLASSIC, 2))
     context = as_version_1(client_context(Ed25519PrivateKey.generate()))
@@ -53,7 +53,7 @@ async def test_a_node_of_version_1_that_dials_is_refused_with_a_sentence(people:
 
 
 @pytest.mark.parametrize("enter", ["join", "watch", "join by name"])
-async def test_a_node_of_version_1_that_is_dialled_is_told_from_one_that_is_none(people: Company, enter: str) -> None:
+async def test_a_dialled_node_of_version_1_is_recognized(people: Company, enter: str) -> None:
     said = bytearray()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,10 +74,10 @@ async def test_a_node_of_version_1_that_is_dialled_is_told_from_one_that_is_none
     assert (caught.value.code, caught.value.reason) == ("version", DIFFERENT.format(1, 3))
     server.close()
     await server.wait_closed()
-    assert said == b"", "nothing was said to who would not understand it"
+    assert said == b"", "nothing is sent to a node that would not understand it"
 
 
-def test_a_transcript_of_version_1_is_neither_altered_nor_anything_else() -> None:
+def test_a_transcript_of_version_1_is_judged_as_another_version() -> None:
     verdict = verify(TRANSCRIPT)
     assert verdict.verdict is Judgement.OTHER_VERSION
     assert verdict.reason == "played by version 1 of the protocol, and this program speaks version 3"
@@ -85,7 +85,7 @@ def test_a_transcript_of_version_1_is_neither_altered_nor_anything_else() -> Non
 
 
 def old_match(home: Home, *, over: bool) -> bytes:
-    """Put the match of version 1 into a home, as version 1 has left it; return its id."""
+    """Put the match of version 1 into a home as version 1 stored it; return its id."""
     data = open_transcript(TRANSCRIPT).genesis
     match, key = match_id(data), MatchKey(bytes(32)).public
     with closing(Store(home.store)) as store:
@@ -97,15 +97,14 @@ def old_match(home: Home, *, over: bool) -> bytes:
     return match
 
 
-def test_the_id_of_an_old_match_stays_what_it_was(tmp_path: Path) -> None:
+def test_the_id_of_an_old_match_is_unchanged(tmp_path: Path) -> None:
     match = old_match(Home(tmp_path), over=False)
-    assert TRANSCRIPT.count(match) > 20, "every message of a match names it"
+    assert TRANSCRIPT.count(match) > 20, "every message contains the match's id"
 
 
-async def test_a_home_of_version_1_keeps_its_identity_and_cannot_return_to_its_matches(people: Company) -> None:
+async def test_a_home_of_version_1_keeps_its_identity_but_cannot_resume_its_matches(people: Company) -> None:
     ada = await people.sit("Ada")
     fingerprint = ada.node.identity.fingerprint
-    assert ada.node.identity.fingerprint == fingerprint
     home = await ada.kill()
     match = old_match(Home(home), over=False)
     again = await people.sit("Ada", home=home)
@@ -120,7 +119,7 @@ async def test_a_home_of_version_1_keeps_its_identity_and_cannot_return_to_its_m
         )
 
 
-async def test_an_old_match_that_is_over_is_none_that_could_be_resumed(people: Company) -> None:
+async def test_a_finished_match_of_version_1_is_not_unfinished(people: Company) -> None:
     ada = await people.sit("Ada")
     home = await ada.kill()
     old_match(Home(home), over=True)
@@ -129,7 +128,7 @@ async def test_an_old_match_that_is_over_is_none_that_could_be_resumed(people: C
         await again.node.resume()
 
 
-def test_nobody_new_sits_down_in_a_home_of_version_1_whose_key_is_missing(tmp_path: Path) -> None:
+def test_no_new_identity_is_created_in_a_home_of_version_1_without_its_key(tmp_path: Path) -> None:
     home = Home(tmp_path)
     old_match(home, over=True)
     with closing(archive.open_store(home)) as store, pytest.raises(KeyFileError, match="put it back from a backup"):

@@ -21,7 +21,7 @@ STAKES = CLASSIC.with_options({"stakes": "yes"})
 
 
 def hold_the_first_turn(world: World) -> tuple[int, int, YourTurn]:
-    """Play until somebody has the first turn, and let them not answer; return them, the next player, and the turn."""
+    """Play until the first turn and leave it unanswered; return its player, the next player, and the turn."""
     late = world.first_turn()
     turn, world.machines[late].turn = world.machines[late].turn, None
     assert turn is not None
@@ -32,7 +32,7 @@ def hold_the_first_turn(world: World) -> tuple[int, int, YourTurn]:
 
 
 def vote_alone(world: World, me: int) -> int:
-    """Let one node alone find that patience is over with who is missing; return the root that it has voted on."""
+    """Let only this node run out of patience and vote; return the step of the root that it voted on."""
     machine = world.machines[me]
     for _ in range(20):
         assert machine.wake is not None
@@ -45,7 +45,7 @@ def vote_alone(world: World, me: int) -> int:
 
 
 def assert_conceded(world: World, me: int, root: int) -> None:
-    """Assert that all have come to one end, and that a player resigned once, after a later root than this."""
+    """Assert that all nodes reached the same end, and that this player resigned exactly once, after a later root."""
     assert len({machine.match.history.position.tip for machine in world.machines}) == 1
     assert {verify(machine.transcript).verdict for machine in world.machines} == {"fair"}
     history = world.machines[me].match.history
@@ -62,8 +62,8 @@ def assert_conceded(world: World, me: int, root: int) -> None:
     assert history.chain[steps[0]].root_step > root
 
 
-def test_on_their_turn_their_program_bids_as_low_as_it_can() -> None:
-    """Here the others are too few to vote: a player who neither moved nor resigned would hold them up for ever."""
+def test_on_their_turn_the_program_of_a_conceding_voter_makes_the_lowest_bid() -> None:
+    """The others are no majority here, so they would wait for ever for a player who neither moved nor resigned."""
     world = World(CLASSIC, 3, seed=1, patience=HURRIED)
     late, me, _ = hold_the_first_turn(world)
     seats = world.machines[me].match.history.position.seats
@@ -81,7 +81,7 @@ def test_on_their_turn_their_program_bids_as_low_as_it_can() -> None:
     assert_conceded(world, me, root)
 
 
-def test_before_the_match_their_program_stakes_nothing() -> None:
+def test_before_the_match_the_program_of_a_conceding_voter_stakes_nothing() -> None:
     world = World(STAKES, 3, seed=1, patience=HURRIED)
     me = 1
     history = world.machines[me].match.history
@@ -101,9 +101,9 @@ def test_before_the_match_their_program_stakes_nothing() -> None:
     assert state.wagers[history.position.seats.index(me)].bet == 0
 
 
-def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
-    """The others have voted on the STAKEs for two rounds before this node has their LOCKs, and then it must vote, too.
-    The vote may go on with it: a RESIGN beside that could complete the step otherwise."""
+def test_a_voter_whose_stake_is_lost_does_not_resign_beside_its_vote() -> None:
+    """The others have voted on the STAKEs before this node has their LOCKs, and then this node must vote, too.
+    A RESIGN beside its vote could complete the step in a different way."""
     owners = [identity_of(b"a purse", number) for number in range(3)]
     purses = [(owner, Purse.new(owner.public).head) for owner in owners]
     world = World(STAKES, 3, seed=1, patience=HURRIED, owners=purses)
@@ -128,7 +128,7 @@ def test_a_voter_whose_stake_is_lost_does_not_resign_beside_the_vote() -> None:
     assert not signed_by(world, me, Kind.RESIGN)
 
 
-def test_a_voter_does_not_resign_on_that_root_rounds_later() -> None:
+def test_a_voter_does_not_resign_on_the_voted_root_in_later_rounds() -> None:
     world = World(CLASSIC, 5, seed=1, patience=HURRIED)
     late, me, turn = hold_the_first_turn(world)
     vote_alone(world, me)

@@ -1,4 +1,4 @@
-"""Players who are out of the game sign what they see and can vote, and nobody waits for them."""
+"""Players who are out of the game sign the LOCKs that they see and can vote, and the others do not wait for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
 
 def until_out(world: World, count: int) -> set[int]:
-    """Play until so many are out of the game and all know the LOCK after that; return who they are."""
+    """Play until ``count`` players are out of the game on every node; return these players."""
     while True:
         playing = {author for machine in world.machines for author in machine.match.history.position.players}
         if len(world.machines) - len(playing) >= count:
@@ -51,8 +51,8 @@ def test_finalists_go_on_at_once_when_all_earlier_players_are_gone(players: int)
     assert world.now - gone_at < 3
 
 
-def test_of_two_signatures_under_one_witness_message_the_first_stays() -> None:
-    """One key can make several. A player who has sent one, and forgotten that, must not send the other."""
+def test_the_first_of_two_signatures_on_a_witness_message_is_kept() -> None:
+    """One key can make several valid signatures. A player who has forgotten sending one must not send another."""
     world = World(CLASSIC, 4, seed=1)
     (witness,) = until_out(world, 1)
     history = next(machine.match.history for author, machine in enumerate(world.machines) if author != witness)
@@ -82,8 +82,8 @@ def carried(signed: Signed) -> set[int]:
             return set()
 
 
-def test_the_base_is_who_owed_the_last_three_locks_and_the_witnesses_who_were_carried() -> None:
-    """SPEC.md, §5, *The base*, from the messages alone; a witness who stays is never without a vote."""
+def test_the_base_is_the_authors_of_the_last_three_locks_and_the_carried_witnesses() -> None:
+    """Recompute SPEC.md §5, *The base*, from the messages alone. A witness who stays online never loses the vote."""
     world = World(PRESETS["classic"].with_options({"dice": "2"}), 5, seed=1)
     world.run()
     chain = world.machines[0].match.history.chain
@@ -103,7 +103,7 @@ def test_the_base_is_who_owed_the_last_three_locks_and_the_witnesses_who_were_ca
     assert verify(world.machines[0].transcript).verdict == "fair"
 
 
-def test_a_witness_who_is_gone_stays_in_the_base_for_three_segments_at_most() -> None:
+def test_a_crashed_witness_stays_in_the_base_for_at_most_three_segments() -> None:
     world = World(PRESETS["classic"].with_options({"dice": "2"}), 4, seed=2)
     (out,) = until_out(world, 1)
     world.crash(out)
@@ -116,7 +116,7 @@ def test_a_witness_who_is_gone_stays_in_the_base_for_three_segments_at_most() ->
 
 
 def behind_a_lock_with_a_witness() -> tuple[World, History, int]:
-    """Return a history in which what is due may carry the signature of a witness."""
+    """Return a world, a history whose next message may carry a witness's signature, and the witness."""
     world = World(CLASSIC, 5, seed=1)
     (out,) = until_out(world, 1)
     history = world.machines[0].match.history
@@ -158,7 +158,7 @@ def test_carrying_a_false_witness_signature_is_misconduct() -> None:
             history.weigh(carrying(witness, signature))
 
 
-def test_only_players_out_of_the_game_witness_and_only_a_lock() -> None:
+def test_only_players_out_of_the_game_can_witness_and_only_a_lock() -> None:
     world, history, out = behind_a_lock_with_a_witness()
     step, _, lock = history.position.locks[1]
     history.countersigned = {}
@@ -172,7 +172,7 @@ def test_only_players_out_of_the_game_witness_and_only_a_lock() -> None:
             history.countersign(said(world, history, author, Kind.WITNESS, body, where))
 
 
-def test_a_player_who_left_is_no_witness() -> None:
+def test_an_evicted_player_cannot_be_a_witness() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5))
     gone = world.machines[0].match.history.roster_size - 1
     history = world.machines[0].match.history
@@ -195,8 +195,8 @@ def test_a_player_who_left_is_no_witness() -> None:
         here.weigh(said(world, here, author, Kind.OPEN, (*body[:-1], bytes((gone,)) + signature)))
 
 
-def test_a_witness_of_another_state_counts_among_programs_that_differ() -> None:
-    """Three of four have signed a state other than this node's: two who owe the LOCK, and a witness."""
+def test_a_witness_of_another_state_counts_as_a_program_that_disagrees() -> None:
+    """Three of four players signed another state than this node's: two who owe the LOCK, and a witness."""
     world = World(CLASSIC, 4, seed=1)
     (witness,) = until_out(world, 1)
     me = next(author for author in range(4) if author != witness)

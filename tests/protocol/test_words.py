@@ -1,4 +1,4 @@
-"""Words at the table: what can be said, what is heard, and what a word cannot be turned into."""
+"""Words at the table (chat): which texts can be sent, which are accepted, and how forgery fails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def said(text: str = "well played", number: int = 1, context: bytes = TABLE, by:
 
 
 def heard(hearing: Hearing, word: SignedWord, now: float = 0.0) -> str:
-    """Return why a word is not heard; empty if it is."""
+    """Return the reason why a word is not accepted, or an empty string."""
     try:
         hearing.take(word, now)
     except UnheardWordError as error:
@@ -42,11 +42,11 @@ def heard(hearing: Hearing, word: SignedWord, now: float = 0.0) -> str:
     return ""
 
 
-# What can be said
+# Sending
 
 
 @given(TEXT)
-def test_words_are_heard_as_they_were_said(text: str) -> None:
+def test_words_arrive_as_they_were_sent(text: str) -> None:
     try:
         spoken = speakable(text)
     except WordError:
@@ -86,18 +86,18 @@ def test_the_longest_word_fits() -> None:
         ("\U000e0041", ""),
     ],
 )
-def test_typed_words_are_made_readable_or_refused(typed: str, spoken: str) -> None:
+def test_typed_words_are_normalized_or_refused(typed: str, spoken: str) -> None:
     try:
         assert speakable(typed) == spoken
     except WordError:
         assert spoken == ""
 
 
-# What is no word
+# Malformed words
 
 
 @pytest.mark.parametrize("code", sorted({code for pair in UNSEEN for code in pair if not 0xD800 <= code <= 0xDFFF}))
-def test_a_word_with_a_character_that_is_not_seen_is_none(code: int) -> None:
+def test_a_word_with_an_invisible_character_is_malformed(code: int) -> None:
     word = said(f"a{chr(code)}b")
     with pytest.raises(MalformedWordError):
         parse_word(word.data, word.signature)
@@ -129,23 +129,23 @@ KEY = bytes(range(32))
         (SAY_TAG, TABLE, KEY, 1, "hel  lo"),
     ],
 )
-def test_a_value_of_another_form_is_no_word_even_if_signed(value: Value) -> None:
+def test_a_malformed_word_is_refused_even_if_signed(value: Value) -> None:
     data = encode(value)
     with pytest.raises(MalformedWordError):
         parse_word(data, ADA.private_key.sign(data))
 
 
-def test_lengths_are_looked_at_first() -> None:
+def test_lengths_are_checked_first() -> None:
     for data, signature in ((bytes(limits.WORD + 1), bytes(64)), (said().data, bytes(63))):
         with pytest.raises(MalformedWordError, match="length"):
             parse_word(data, signature)
 
 
-# What is heard
+# Receiving
 
 
 @given(st.data())
-def test_no_byte_of_a_word_can_be_changed(data: st.DataObject) -> None:
+def test_a_word_with_any_changed_byte_is_refused(data: st.DataObject) -> None:
     word = said()
     which = data.draw(st.sampled_from(["data", "signature"]))
     raw = bytearray(getattr(word, which))
@@ -158,14 +158,14 @@ def test_no_byte_of_a_word_can_be_changed(data: st.DataObject) -> None:
     assert heard(Hearing(), changed) == "has a wrong signature"
 
 
-def test_a_key_for_which_one_signature_fits_many_words_is_nobodys() -> None:
+def test_a_small_order_key_has_no_valid_signature() -> None:
     for key in SMALL_ORDER:
         data = encode((SAY_TAG, TABLE, key, 1, "hello"))
         word = parse_word(data, (1).to_bytes(32, "little") + bytes(32))
         assert heard(Hearing(), word) == "has a wrong signature"
 
 
-def test_a_word_is_heard_once_and_none_before_it() -> None:
+def test_a_word_is_accepted_once_and_no_older_one_after_it() -> None:
     hearing = Hearing()
     first, second, third = (said(number=number) for number in (3, 4, 9))
     assert heard(hearing, second) == ""
@@ -174,17 +174,17 @@ def test_a_word_is_heard_once_and_none_before_it() -> None:
     assert heard(hearing, said(number=1, by=BEN)) == ""
 
 
-def test_words_above_the_rate_are_lost_and_later_ones_are_heard() -> None:
+def test_words_above_the_rate_are_dropped_and_later_ones_are_accepted() -> None:
     hearing = Hearing()
     at_once = [heard(hearing, said(number=number)) for number in range(100)]
     assert at_once.count("") == limits.WORD_BURST_HEARD
     assert set(at_once) == {"", "came too fast after others"}
-    assert heard(hearing, said(number=100, by=BEN)) == ""  # nobody is held up by another one
+    assert heard(hearing, said(number=100, by=BEN)) == ""  # one player's flood does not affect another
     in_the_long_run = [heard(hearing, said(number=200 + number), number / 10) for number in range(1000)]
     assert 95 <= in_the_long_run.count("") <= 101
 
 
-def test_a_speaker_with_ever_new_keys_fills_one_table_only_for_a_while() -> None:
+def test_a_speaker_who_keeps_changing_keys_blocks_one_table_only_for_a_while() -> None:
     hearing = Hearing()
     at_once = [heard(hearing, said(by=Identity.generate())) for _ in range(50)]
     assert at_once.count("") == limits.FLOOR_BURST
@@ -195,14 +195,14 @@ def test_a_speaker_with_ever_new_keys_fills_one_table_only_for_a_while() -> None
     assert heard(hearing, said(number=2, by=ADA), 11.0) == ""
 
 
-def test_the_tables_of_a_long_evening_are_forgotten() -> None:
+def test_only_the_last_tables_are_remembered() -> None:
     hearing = Hearing()
     for number in range(limits.FLOORS + 5):
         assert heard(hearing, said(number=number, context=bytes([number]) * 16), 2.0 * number) == ""
     assert len(hearing._floors) == limits.FLOORS
 
 
-def test_words_in_anothers_name_use_up_nothing_of_theirs() -> None:
+def test_forged_words_do_not_use_up_a_players_allowance() -> None:
     hearing = Hearing()
     for number in range(100):
         forged = said(number=1000 + number)._replace(signature=said(number=number, by=BEN).signature)
@@ -211,14 +211,14 @@ def test_words_in_anothers_name_use_up_nothing_of_theirs() -> None:
 
 
 @pytest.mark.parametrize("text", ["\u1161" * 195, "\U0001d159", "e\u0301", "a\u0316\u0317\u0318", "\u0316a"])
-def test_words_that_cannot_be_shown_are_passed_over(text: str) -> None:
-    """That depends on the Unicode of a program: nobody is cut off for having another one."""
+def test_unprintable_words_are_ignored(text: str) -> None:
+    """Programs may know different Unicode versions, so an unprintable word is no breach of the protocol."""
     word = said(text)
     assert parse_word(word.data, word.signature) == word
     assert heard(Hearing(), word)
 
 
-def test_the_authors_who_spoke_last_are_remembered() -> None:
+def test_the_most_recent_authors_are_remembered() -> None:
     hearing = Hearing()
     crowd = [Identity.generate() for _ in range(limits.SPEAKERS + 5)]
     for number, author in enumerate(crowd):

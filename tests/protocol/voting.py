@@ -1,4 +1,4 @@
-"""Worlds in which somebody is missing, and what players sign there."""
+"""Helpers for worlds in which a player is missing: sign messages, cast votes, and deliver selectively."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HURRIED = Patience(5, 5)
 
 
 def signed_by(world: World, me: int, kind: Kind) -> list[Signed]:
-    """Return what a node has signed of a kind, in the order of its store."""
+    """Return the messages of this kind that a node has signed, in the order of its store."""
     messages = (*world.machines[me].disk, *world.machines[me].unwritten)
     return [each for each in messages if (each.message.author, each.message.kind) == (me, kind)]
 
@@ -33,6 +33,6 @@ def cast(world: World, root: Position, vote: Vote) -> Signed:
 
 
 def deliver_except_to(world: World, me: int) -> None:
-    """Deliver all frames but those for one node, until there are no others."""
+    """Deliver frames to every other node until only frames for this node are left."""
     while busy := [link for link, frames in world.links.items() if frames and link[1] != me]:
         world.deliver(*busy[0])
