@@ -254,7 +254,7 @@ def test_relayed_votes_have_a_budget_per_author_and_useless_votes_are_not_relaye
 
     now += 100
     heard = [effect for number in range(100) for effect in match.handle(Received(liar, vote(number)), now)]
-    assert passed_on(heard) == 2, "the votes of this round and the next are"
+    assert passed_on(heard) == 2, "only the votes of this round and the next are relayed"
     shown = match.catch_up.answer(victim, Need(history.match, root.step, root.tip, 0), now)
     assert shown is not None
     votes = [read_vote(each).round for pair in shown.messages if (each := parse_signed(*pair)).message.kind in VOTES]

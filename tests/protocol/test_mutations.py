@@ -27,11 +27,11 @@ from tests.simulation.signatures import cached_checks
 from tests.tiers import slowly, thoroughly
 
 MATCHES = 100
-"""Of each ruleset, in a long run."""
+"""The number of matches of each ruleset in the slow test."""
 SHARES = 10
-"""A long run of one ruleset is that many tests, which can run side by side."""
+"""The number of tests into which the matches of one ruleset are divided, so that they can run in parallel."""
 SPECIAL = {"a stake above funds", "changed votes", "not named by the votes", "a vote against the own CLOSE"}
-"""Changes that are possible only where something is staked, or somebody was voted out."""
+"""Changes that need a match with stakes or with a player voted out."""
 WHOLE = 400
 """One in this many files is also verified in full, from the first byte to the last."""
 
@@ -157,7 +157,7 @@ def judged(played: FairMatch, data: bytes, rng: Random) -> tuple[Judgement, str 
 @pytest.mark.parametrize(
     "preset", [*thoroughly(["classic", "motes"]), *slowly(each for each in PRESETS if each not in ("classic", "motes"))]
 )
-def test_every_change_at_every_record_of_one_match(preset: str) -> None:
+def test_every_change_to_every_message_of_one_match(preset: str) -> None:
     rng = Random(f"{preset} thoroughly")
     played = play(PRESETS[preset], 2, rng.randrange(2**32))
     done = examine(played, list(range(len(played.messages) + 1)), rng)
@@ -168,7 +168,7 @@ def test_every_change_at_every_record_of_one_match(preset: str) -> None:
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_change_at_every_record(preset: str, share: int) -> None:
+def test_every_change_to_every_message_of_many_matches(preset: str, share: int) -> None:
     done: Counter[str] = Counter()
     for number in range(share, MATCHES, SHARES):
         rng = Random(f"{preset} {number}")

@@ -61,7 +61,7 @@ async def refused(player: Player, target: str | tuple[Sighting, ...]) -> str:
 
 
 @pytest.mark.parametrize("seats", [3, *thoroughly([2, 5])])
-async def test_a_guest_joins_by_the_join_line_and_plays_a_whole_match(people: Company, seats: int) -> None:
+async def test_a_guest_joins_by_join_line_and_plays_a_whole_match(people: Company, seats: int) -> None:
     players, _ = await people.table(seats)
     await agree(*players)
     for player in players:

@@ -260,7 +260,7 @@ class Tapped(Mesh):
     def __init__(self, identity: Identity, store: Store) -> None:
         super().__init__(credentials(identity.private_key), Nobody())
         self.left: list[tuple[bytes, int]] = []
-        """(frame, messages on the disk)"""
+        """For each frame sent: (frame, number of messages on the disk)."""
         self._store = store
 
     def send(self, identity: bytes, frame: bytes) -> None:

@@ -279,7 +279,7 @@ def test_a_new_era_starts_without_coins(people: People, era: int) -> None:
 # Ends
 
 
-def test_a_player_of_a_match_rejects_a_false_end_whatever_records_follow_it(people: People) -> None:
+def test_a_player_of_a_match_rejects_a_false_end_and_all_later_records(people: People) -> None:
     winner, one, two, stranger = people("CABX")
     played = Played(winner, one, two)
     played.stake({winner: 300, one: 300, two: 300})

@@ -308,7 +308,7 @@ def sitting(*heads: Any) -> bytes:
     return genesis(STAKES, len(heads), b"sitting", sitting=seats)[0].encoded()
 
 
-def test_all_players_bring_a_purse_or_none_do_and_only_to_a_match_with_stakes() -> None:
+def test_all_players_or_none_bring_a_purse_and_only_to_a_match_with_stakes() -> None:
     head = Purse.new(OWNER).head
     brought = parse_genesis(sitting(head, head._replace(balance=7, tickets=3)))
     assert brought.has_purses

@@ -41,7 +41,7 @@ PATH = Path("matches", "x.p2pdice")
 HURRIED = Patience(20, 10)
 SMALL = PRESETS["classic"].with_options({"dice": "2"})
 TOLD = (MatchFormed, MatchStarted, Happened, DiceRolled)
-"""What is in the transcript of what a player is told; the rest concerns links, and what is asked."""
+"""The events that a transcript can reproduce. All others are about links or ask for a move."""
 
 
 def replayed(data: bytes) -> Replay:
