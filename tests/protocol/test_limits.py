@@ -1,4 +1,4 @@
-"""Every resource that a peer can make a node spend has a limit: the documented one, with its reason beside it."""
+"""Every limit on what a peer can make a node do has its documented value and a reason beside it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_node_that_learned_from_a_peer_but_still_differs_asks_it_once_more() -
             asking.go_on(1, Page(match.history.match, 0, ()), waste=1)
 
 
-@pytest.mark.parametrize("order", [1, -1], ids=["first first", "last first"])
+@pytest.mark.parametrize("order", [1, -1], ids=["oldest first", "newest first"])
 def test_only_the_last_messages_for_later_steps_are_kept_and_the_others_requested_again(order: int) -> None:
     match = finished()
     replica = Replica(match.history.genesis_data, None)

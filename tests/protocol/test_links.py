@@ -294,9 +294,8 @@ async def test_catch_up_pages_have_a_byte_allowance_separate_from_messages(opens
     pages, messages = [bytes(FRAME)] * 3, [b"%d" % n for n in range(9)]
     for each in (*pages, *messages):
         link.send(each)
-    await table.recorder.until(
-        lambda: len(table.recorder.frames) == 12
-    )  # pages do not use up the allowance for messages
+    # Pages do not use up the allowance for messages.
+    await table.recorder.until(lambda: len(table.recorder.frames) == 12)
     for _ in range(3):
         link.send(bytes(FRAME))
     await table.recorder.until(lambda: len(table.recorder.frames) == 14)  # the last one overdraws the allowance

@@ -80,7 +80,7 @@ def test_a_guest_keeps_its_first_name_until_it_leaves() -> None:
     assert hosted.records == (HOST, renamed)
 
 
-def test_a_record_must_fit_the_link_the_table_and_its_own_rules() -> None:
+def test_a_join_record_must_match_its_link_and_table_and_be_valid() -> None:
     hosted = table()
     assert refusal(hosted, BEA.join.identity, ANN.wire) == "refused"
     foreign = join_record(b"lobby", 1, table=b"\0" + b"x" * 15)
@@ -224,8 +224,8 @@ BAD_PROPOSALS: dict[str, dict[str, object]] = {
     "without the host": roster(ANN, BEA),
     "no patience": {"patience": Patience(0, 0)},
     "other patience": {"patience": Patience(5, 3600)},
-    "a player too few": roster(HOST, ANN),
-    "a player more": roster(HOST, ANN, BEA, COY),
+    "one player missing": roster(HOST, ANN),
+    "one extra player": roster(HOST, ANN, BEA, COY),
     "another player instead": roster(HOST, ANN, COY),
     "another name": roster(HOST, ANN, join_record(b"lobby", 2, nickname="other")),
     "unsorted": {"roster": tuple(sorted((HOST, ANN), key=lambda record: record.join.identity))[::-1]},
@@ -260,10 +260,10 @@ BAD_WORDS: dict[str, dict[str, object]] = {
     "rules that changed": {"ruleset": PRESETS["plain"].options()},
     "unknown rules": {"ruleset": (("colour", "red"),)},
     "no patience": {"patience": (0, 0)},
-    "a name of the table that turns around": {"name": "Friday\u202eyadirF"},
-    "a name of the table that is not seen": {"name": "\u3164"},
-    "no name of the table": {"name": ""},
-    "a name that is none": {"players": (("a\x1b[2J", ANN.join.identity),)},
+    "a table name with a direction override": {"name": "Friday\u202eyadirF"},
+    "an invisible table name": {"name": "\u3164"},
+    "an empty table name": {"name": ""},
+    "an invalid player name": {"players": (("a\x1b[2J", ANN.join.identity),)},
     "customs that changed": {"customs": Customs(odds=0)},
     "a player twice": {"players": (("ann", ANN.join.identity), ("bea", ANN.join.identity))},
 }

@@ -180,7 +180,7 @@ async def test_an_unknown_table_name_is_an_error(opens: Opener, monkeypatch: pyt
         ("Fri", ()),
     ],
 )
-def test_names_ignore_case_unless_that_tells_two_tables_apart(
+def test_a_name_ignores_case_unless_one_table_matches_it_exactly(
     table: Advertisement, typed: str, names: tuple[str, ...]
 ) -> None:
     known = [

@@ -67,9 +67,8 @@ def test_a_match_of_any_size_ends_with_identical_fair_transcripts(players: int) 
 @pytest.mark.parametrize("players", [2, 3, 5])
 def test_the_last_receipt_confirms_the_end_without_a_timer(players: int) -> None:
     world = World(CLASSIC, players, seed=players)
-    while not all(
-        machine.match.is_formed for machine in world.machines
-    ):  # catch-up fetches messages sent before the links existed
+    # Catch-up fetches the messages that were sent before the links existed.
+    while not all(machine.match.is_formed for machine in world.machines):
         assert world.step()
     began = world.now
     while any(world.links.values()) or any(machine.turn for machine in world.machines):
@@ -472,7 +471,7 @@ def test_an_invalid_message_signed_with_a_players_key_does_not_stop_the_match(la
 
 
 @pytest.mark.parametrize("has_friend", [False, True])
-def test_a_contradiction_after_six_bids_leaves_the_round_standing(has_friend: bool) -> None:
+def test_a_late_proof_of_an_old_contradiction_does_not_undo_the_round(has_friend: bool) -> None:
     """The cheat signs a second REVEAL for an earlier step; an accomplice may vote that the first never arrived."""
     world = World(LONG, 5, seed=4, patience=Patience(20, 10))
     history = world.machines[0].match.history

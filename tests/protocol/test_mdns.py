@@ -554,7 +554,7 @@ async def test_packets_from_all_addresses_together_are_parsed_up_to_the_limit(op
     assert HEARD_BURST <= parsing.call_count <= HEARD_BURST + HEARD_RATE * (loop.time() - begun) + 1
 
 
-async def test_all_tables_are_asked_for_again_after_a_flood(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_tables_are_queried_again_after_a_flood(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protocol.net.mdns.AFTER_FLOOD", 0.1)
     guest = await opens()
     for packet in islice(forger.junk(), 2000):

@@ -1,4 +1,4 @@
-"""A signed message has one shape for each kind; every other one is refused with one error."""
+"""Each kind of signed message has exactly one valid form. Everything else raises the same error."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_message_with_a_changed_field_is_accepted_only_if_still_well_formed(
         (0, 0, b"h"),
     ],
 )
-def test_a_body_of_another_shape_is_refused(body: Value) -> None:
+def test_a_malformed_body_is_refused(body: Value) -> None:
     for kind in Kind:
         with pytest.raises(MalformedMessageError, match=kind.name):
             parse_signed(encode((*fields(EXAMPLES[0])[:5], int(kind), body)), bytes(64))
@@ -158,7 +158,7 @@ def test_the_first_value_beyond_each_bound_of_a_lock_or_vote_is_refused(kind: Ki
         (5, "LOCK"),
     ],
 )
-def test_a_field_of_another_shape_is_refused(index: int, value: Value) -> None:
+def test_a_malformed_field_is_refused(index: int, value: Value) -> None:
     changed = fields(EXAMPLES[0])
     changed[index] = value
     with pytest.raises(MalformedMessageError):
@@ -166,7 +166,7 @@ def test_a_field_of_another_shape_is_refused(index: int, value: Value) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 63, 65])
-def test_a_signature_of_another_length_is_refused(size: int) -> None:
+def test_a_signature_of_the_wrong_length_is_refused(size: int) -> None:
     with pytest.raises(MalformedMessageError):
         parse_signed(EXAMPLES[0].encoded(), bytes(size))
 

@@ -84,7 +84,7 @@ def test_presets_have_different_hashes_and_their_names_as_labels() -> None:
 
 
 @given(rulesets(), rulesets())
-def test_equal_rules_have_equal_hashes_and_no_others(one: Ruleset, other: Ruleset) -> None:
+def test_two_rulesets_have_equal_hashes_exactly_if_they_are_equal(one: Ruleset, other: Ruleset) -> None:
     assert (ruleset_hash(one) == ruleset_hash(other)) == (one == other)
 
 

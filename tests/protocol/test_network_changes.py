@@ -66,7 +66,7 @@ async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_no_change_is_reported_without_one(machine: Machine) -> None:
+async def test_an_unchanged_machine_reports_no_change(machine: Machine) -> None:
     await machine.looked(5)
     assert machine.changes == []
 

@@ -219,7 +219,7 @@ async def away(player: Player, is_killed: bool) -> Path:
     return player.node.home.path
 
 
-async def test_quitting_is_told_apart_from_a_lost_link(people: Company) -> None:
+async def test_quitting_is_distinguished_from_a_lost_link(people: Company) -> None:
     players, opened = await people.table(3)
     await in_mid_match(players[0])
     watching = await people.sit("W")

@@ -235,7 +235,7 @@ def test_messages_of_two_matches_are_stored_apart(outbox: Outbox[str]) -> None:
     assert carried_out(outbox) == [Write((other,), False)]
 
 
-# The shell
+# The runtime with a real store
 
 
 class Nobody(MeshOwner):

@@ -144,7 +144,7 @@ def test_a_purse_is_reserved_for_the_match_once_its_owner_has_sent_commit(people
     owner.keeper.follow(match, is_over=False)
     assert not owner.keeper.own.busy
     match.is_formed = True
-    owner.keeper.follow(match, is_over=False, is_given_up=True)  # the host withdrew it, but lied
+    owner.keeper.follow(match, is_over=False, is_given_up=True)  # the host claimed to withdraw the match, but lied
     assert not owner.keeper.own.busy
     owner.keeper.give_up(played.id, may_form=False)
     match.is_bound, match.is_formed = True, False

@@ -129,13 +129,13 @@ BAD_STATES: tuple[tuple[Any, ...], ...] = (
 
 
 @pytest.mark.parametrize("record", BAD_RECORDS)
-def test_a_record_of_another_form_is_refused(record: tuple[Any, ...]) -> None:
+def test_a_malformed_record_is_refused(record: tuple[Any, ...]) -> None:
     with pytest.raises(MalformedPurseError, match="record of a purse"):
         parse_purse(OWNER, (0, tuple(Purse.new(OWNER).end), (record,)))
 
 
 @pytest.mark.parametrize("state", BAD_STATES)
-def test_a_state_of_another_form_is_refused(state: tuple[Any, ...]) -> None:
+def test_a_malformed_state_is_refused(state: tuple[Any, ...]) -> None:
     with pytest.raises(MalformedPurseError, match="wrong form"):
         parse_purse(OWNER, (0, state, ()))
 
@@ -143,13 +143,13 @@ def test_a_state_of_another_form_is_refused(state: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(
     "value", [(), 0, b"", (0, (), ()), (0, tuple(Purse.new(OWNER).end), 0), (2**32, tuple(Purse.new(OWNER).end), ())]
 )
-def test_a_ledger_of_another_form_is_refused(value: Any) -> None:
+def test_a_malformed_ledger_is_refused(value: Any) -> None:
     with pytest.raises(MalformedPurseError):
         parse_purse(OWNER, value)
 
 
 @pytest.mark.parametrize("place", range(5))
-def test_each_part_of_a_head_has_its_form(place: int) -> None:
+def test_each_malformed_part_of_a_head_is_refused(place: int) -> None:
     head: tuple[Any, ...] = tuple(Purse.new(OWNER).head)
     assert parse_head(head) == head
     for bad in (-1, 2**63, "0", b"x"):

@@ -163,7 +163,7 @@ def test_one_of_two_players_never_deals_again_alone() -> None:
 
 
 @pytest.mark.parametrize("phase", FORMING, ids=named)
-def test_a_player_who_signs_no_genesis_only_prevents_the_match(
+def test_a_match_does_not_form_without_every_signature_on_the_genesis(
     phase: tuple[Purpose, int],
 ) -> None:
     world = play(phase, (1,), 3)

@@ -168,7 +168,7 @@ def flipped(body: Value) -> Value:
 
 WRONGS: dict[str, Callable[[World, Message], Signed]] = {
     "an illegal move": lambda world, message: resigned(world, message, body="liar"),
-    "a move that is no move": lambda world, message: resigned(world, message, body="\x1b[2J hello"),
+    "a malformed move": lambda world, message: resigned(world, message, body="\x1b[2J hello"),
     "a move in another spelling": lambda world, message: resigned(world, message, body=f" {message.body!s}"),
     "a power without motes": lambda world, message: resigned(world, message, body="play grey@1"),
     "a concession as a move": lambda world, message: resigned(world, message, body="concede"),
