@@ -145,19 +145,6 @@ async def test_joining_by_name_without_discovery_is_refused_with_advice(people: 
     assert "join line" in caught.value.hint
 
 
-async def test_a_guest_is_told_that_all_seats_are_taken(people: Company) -> None:
-    host = await people.sit("host")
-    opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))
-    first, second = await people.sit("first"), await people.sit("second")
-    host.hold()
-    first.hold()
-    await first.node.join(opened.join_line)
-    assert await refused(second, opened.join_line) in ("full", "refused")  # full, or already started
-    host.go_on()
-    first.go_on()
-    await agree(host, first)
-
-
 async def test_a_full_table_refuses_another_guest(people: Company) -> None:
     host = await people.sit("host")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 2))

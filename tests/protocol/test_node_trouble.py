@@ -242,15 +242,20 @@ async def test_quitting_is_distinguished_from_a_lost_link(people: Company) -> No
     await agree(players[0], back, again, watching)
 
 
-@pytest.mark.parametrize("is_killed", [False, True], ids=["quits", "is killed"])
-async def test_the_others_go_on_when_the_host_leaves_right_after_the_start(people: Company, is_killed: bool) -> None:
+@pytest.mark.parametrize(
+    ("is_killed", "in_middle"),
+    [(False, False), (True, False), (False, True)],
+    ids=["quits after the start", "is killed after the start", "quits in mid-match"],
+)
+async def test_the_others_go_on_when_the_host_leaves(people: Company, is_killed: bool, in_middle: bool) -> None:
     (host, *others), _ = await people.table(3, patience=IMPATIENT)
-    await host.until(MatchFormed)
+    await (in_mid_match(host) if in_middle else host.until(MatchFormed))
     await away(host, is_killed)
     ends = [await other.until(MatchResult) for other in others]
     assert ends[0].transcript.read_bytes() == ends[1].transcript.read_bytes()
     assert ends[0].places == ends[1].places
     assert [ends[0].players[seat].name for seat in ends[0].places[-1]] == ["A"]
+    # A transcript cannot prove that a player was silent.
     assert verify(ends[0].transcript.read_bytes()).verdict == "unproven"
 
 
@@ -346,25 +351,6 @@ async def test_all_links_are_reopened_after_a_sleep(people: Company) -> None:
     guest.go_on()
     await agree(host, guest)
     assert host.told(PeerLost) == guest.told(PeerLost) == []
-
-
-# The host has no special role in a match
-
-
-async def test_the_others_play_on_when_the_host_quits_in_mid_match(people: Company) -> None:
-    host = await people.sit("A")
-    settings = TableSettings("Friday", CLASSIC, 3, Patience(5, 5))
-    opened = await host.node.host(settings)
-    guests = [await people.sit(name) for name in "BC"]
-    for guest in guests:
-        await guest.node.join(opened.join_line)
-    await in_mid_match(host)
-    await host.leave()
-    ends = [await guest.until(MatchResult) for guest in guests]
-    (transcript,) = {end.transcript.read_bytes() for end in ends}
-    assert verify(transcript).verdict == "unproven"  # a transcript cannot prove that a player was silent
-    (seat,) = [seat for seat, player in enumerate(ends[0].players) if player.name == "A"]
-    assert ends[0].places[-1] == (seat,)
 
 
 async def test_a_host_who_quit_can_come_back_through_the_only_player_left(people: Company) -> None:
