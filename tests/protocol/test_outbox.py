@@ -38,7 +38,7 @@ MESSAGES = tuple(sign(Message(MATCH, step, b"t" * 32, 0, Kind.LOCK, b"h" * 32), 
 
 
 class Turns(RuleBasedStateMachine):
-    """Checks the outbox's guarantees under any sequence of calls and turns, some of which fail half-way."""
+    """Checks the outbox's guarantees under any sequence of calls and turns. Some turns fail half-way."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -399,7 +399,7 @@ def test_a_killed_process_loses_nothing_and_reports_no_loss(path: Path, after: i
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of a store after a crash, with twenty messages, of which ten are only in the log."""
+    """A copy of a store after a crash. It holds twenty messages, and the last ten are only in the log."""
     folder = tmp_path_factory.mktemp("crashed")
     path = folder / "home" / "store.sqlite3"
     store = Store(path)
