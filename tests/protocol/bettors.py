@@ -1,4 +1,4 @@
-"""People with real purses in real stores, and matches of theirs with signatures only for what concerns purses."""
+"""Players with real purses in real stores, and matches in which only the messages that purses need are signed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.simulation.world import identity_of
 
 RULES: Final = PRESETS["classic"].with_options({"stakes": "yes"})
 STAKED, OVER, LEFT = 5, 40, 9
-"""Steps of the stakes, of the end, and of resignations."""
+"""Step numbers of the stakes, the end and the resignations."""
 
 
 class Bettor:
-    """Somebody with a home."""
+    """A player with a store and a purse."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -34,14 +34,14 @@ class Bettor:
         self.told: list[str] = []
         self.is_liar = False
         self.seeds: dict[bytes, bytes] = {}
-        """Of match keys."""
+        """Seeds by the match key made from each."""
         self.path = folder / f"{name}.sqlite3"
         self._sat = 0
         self._open()
 
     def _open(self) -> None:
         self.store = Store(self.path)
-        self.store.database.connection.execute("PRAGMA synchronous=OFF")  # nothing here is about the power
+        self.store.database.connection.execute("PRAGMA synchronous=OFF")  # faster; no test here loses power
         self.keeper = PurseKeeper(self.store, self.identity.public, self.told.append)
 
     @property
@@ -57,24 +57,24 @@ class Bettor:
         return self.purse.end.balance
 
     def restart(self) -> None:
-        """Lose everything that is in memory only."""
+        """Reopen the store, so that all state in memory is lost."""
         self.store.close()
         self._open()
 
     def back_up(self, kept: str = "kept") -> None:
-        """Copy the home, as a person can at any time."""
+        """Copy the store, as its owner can at any time."""
         self.store.close()
         shutil.copyfile(self.path, self.path.with_suffix(f".{kept}"))
         self._open()
 
     def put_back(self, kept: str = "kept") -> None:
-        """Go back to the copy."""
+        """Replace the store by a copy made earlier."""
         self.store.close()
         shutil.copyfile(self.path.with_suffix(f".{kept}"), self.path)
         self._open()
 
     def sit(self, table: int = 0) -> Shown:
-        """Return what a table is shown, as others read it. Those who conspire with a liar do not look."""
+        """Return what this player shows at a table, as peers parse it. A liar's own is returned unparsed."""
         self._sat += 1
         seed = tagged_hash("test-match-seed", self.name.encode(), self._sat, table)
         key = MatchKey(seed)
@@ -89,14 +89,14 @@ class Bettor:
         return self.keeper.judge(shown)
 
     def takes(self, shown: Shown) -> bool:
-        """Tell whether a purse is in order for this one."""
+        """Tell whether this player accepts a purse."""
         return not self.judge(shown).flaw
 
 
 class Played:
-    """A match that binds its players. Everybody tells the truth, if nothing else is said.
+    """A match that binds its players' purses. Players are honest unless a test says otherwise.
 
-    :param shown: what each has shown; as they are now, if nothing is given.
+    :param shown: what each player showed at the table; by default their current purses.
     """
 
     count = 0
@@ -129,12 +129,12 @@ class Played:
         return who.seeds[self.genesis.roster[self.author(who)].join.match_key]
 
     def sign(self, who: Bettor, step: int, kind: int, body: Value, tag: bytes = b"") -> Signed:
-        """Sign whatever somebody says."""
+        """Sign a message as ``who``, without checking it."""
         tip = tagged_hash("test-nonce", self.id, step, tag)
         return sign(Message(self.id, step, tip, self.author(who), kind, body), MatchKey(self._seed(who)))
 
     def stake(self, bets: Mapping[Bettor, int], seen_by: Sequence[Bettor] | None = None) -> None:
-        """Let people open stakes, as far as their purses let them."""
+        """Open the stakes that each purse permits."""
         for who, bet in bets.items():
             if who.keeper.open_stake(self.id, self.genesis, (bet, 0)):
                 self.stakes[self.author(who)] = self.sign(who, STAKED, Kind.STAKE, (bet, 0, bytes(32)))
@@ -142,14 +142,14 @@ class Played:
             who.keeper.note_stakes(self.id, self.genesis, self.stakes)
 
     def decide(self, winner: Bettor) -> Account:
-        """Return the account if somebody has won."""
+        """Return the account of the match if ``winner`` has won."""
         bets = tuple(stake_in(self.stakes[each]) if each in self.stakes else (0, 0) for each in range(len(self.people)))
         return Account(bets, (self.author(winner),), (), "")
 
     def evidence(
         self, account: Account, signers: Sequence[Bettor], tag: bytes = b"", gone: Sequence[Bettor] = ()
     ) -> Value:
-        """Return evidence of an end that these have signed, true or not."""
+        """Return evidence of an end with RESULTs of ``signers``, whether or not the end is true."""
         state = tagged_hash("state", tag)
         body = result_hash(state, account.encoded())
         tip = tagged_hash("test-nonce", self.id, OVER, tag)
@@ -170,9 +170,10 @@ class Played:
     def finish(
         self, winner: Bettor, signers: Sequence[Bettor] | None = None, known_by: Sequence[Bettor] | None = None
     ) -> None:
-        """Let a match end. Those who know the end write it down; those who do not sign, sign nothing.
+        """End the match.
 
-        :param signers: all, if nothing is said.
+        :param signers: players who sign a RESULT; by default all.
+        :param known_by: players who learn the end and record it; by default all.
         """
         account = self.decide(winner)
         signers = self.people if signers is None else signers
@@ -186,7 +187,7 @@ class Played:
             who.keeper.take_end(end, evidence)
 
     def void(self, *taken_by: Bettor) -> None:
-        """Let all sign that the match is void, and some hear of it."""
+        """Let all players sign that the match is void, and give that evidence to ``taken_by``."""
         said = {each: void_message(self.id, author) for author, each in enumerate(self.people)}
         signatures = {self.author(each): sign(said[each], MatchKey(self._seed(each))).signature for each in self.people}
         for who in self.people:
@@ -196,7 +197,7 @@ class Played:
 
 
 def play(winner: Bettor, *others: Bettor, bet: int = 10) -> Played:
-    """Play a match to its end: everybody bets the same."""
+    """Play a match to its end, with equal bets."""
     played = Played(winner, *others)
     played.stake(dict.fromkeys((winner, *others), bet))
     played.finish(winner)
@@ -204,5 +205,5 @@ def play(winner: Bettor, *others: Bettor, bet: int = 10) -> Played:
 
 
 def settle(who: Bettor, evidence: Value) -> None:
-    """Let a liar take whatever end suits them."""
+    """Make a liar's purse record any end, without the usual checks."""
     who.keeper._settle(read_evidence(evidence), evidence)

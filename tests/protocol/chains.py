@@ -1,4 +1,4 @@
-"""Certificates that a stranger can show: as many as TLS takes, or few that cost a lot to read."""
+"""Certificate chains that an attacker can send: as many as TLS accepts, or a few that are slow to parse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ED25519: Final = bytes.fromhex("300506032b6570")
 
 
 def der(tag: int, *contents: bytes) -> bytes:
-    """Return a value of ASN.1 in DER."""
+    """Return an ASN.1 value encoded in DER."""
     content = b"".join(contents)
     length = len(content)
     if length < 128:
@@ -42,7 +42,7 @@ def integer(number: int) -> bytes:
 
 
 def certificate(number: int, public_key: bytes) -> bytes:
-    """Return a certificate for a key that is already encoded; nobody signed it, and its names are empty."""
+    """Return an unsigned certificate with empty names for an already encoded public key."""
     nobody = der(SEQUENCE)
     validity = der(SEQUENCE, der(TIME, b"000101000000Z"), der(TIME, b"490101000000Z"))
     content = der(SEQUENCE, integer(number), ED25519, nobody, validity, nobody, public_key)
@@ -50,7 +50,7 @@ def certificate(number: int, public_key: bytes) -> bytes:
 
 
 def small_keys(length: int) -> list[bytes]:
-    """Return certificates of the smallest kind."""
+    """Return certificates that are as small as possible."""
     keys = (Ed25519PrivateKey.from_private_bytes(each.to_bytes(32, "big")) for each in range(1, length + 1))
     return [
         certificate(number, key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
@@ -59,14 +59,14 @@ def small_keys(length: int) -> list[bytes]:
 
 
 def compressed_points(length: int) -> list[bytes]:
-    """Return certificates with keys on secp224r1, whose compressed points take a long square root."""
+    """Return certificates with compressed keys on secp224r1, where the square root is slow."""
     point = derive_private_key(7, SECP224R1()).public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
     key = der(SEQUENCE, der(SEQUENCE, EC_KEY, SECP224R1_CURVE), der(BITS, b"\0", point))
     return [certificate(number, key) for number in range(length)]
 
 
 def own_curves(length: int) -> list[bytes]:
-    """Return certificates with keys on a curve that was made to have the longest square roots."""
+    """Return certificates with keys on a custom curve, chosen so that the square root is as slow as possible."""
     prime = 903 * 2**648 + 1
     size = (prime.bit_length() + 7) // 8
     x, y = 7, pow(5, 12345, prime)
@@ -93,7 +93,7 @@ CHAINS: Final[dict[str, Callable[[int], list[bytes]]]] = {
 
 
 def show(context: ssl.SSLContext, key: Ed25519PrivateKey, chain: list[bytes]) -> ssl.SSLContext:
-    """Let ``context`` show the certificate that a node with this key shows, and a chain after it."""
+    """Make ``context`` send the usual certificate of a node with this key, followed by ``chain``."""
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     pem += issue(key.public_key()).public_bytes(Encoding.PEM)
     for each in chain:

@@ -1,4 +1,4 @@
-"""Fixtures of several modules here."""
+"""Fixtures that several modules of this folder share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.protocol.links import HOST, SHORT, Opener, Recorder, Table
 
 @pytest_asyncio.fixture(loop_scope="function")
 async def opens() -> AsyncIterator[Opener]:
-    """Opens tables; watches that no exception is left to the event loop, and no socket open."""
+    """Opens tables; fails the test if an exception reaches the event loop or a socket stays open."""
     left_over: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: left_over.append(context))
     tables: list[Table] = []
@@ -35,5 +35,5 @@ async def opens() -> AsyncIterator[Opener]:
     for table in tables:
         await table.recorder.until(table.recorder.has_heard_all_ends)
     await asyncio.sleep(0.05)
-    gc.collect()  # a forgotten socket warns here, and a warning fails the test
+    gc.collect()  # an unclosed socket warns when it is collected, and a warning fails the test
     assert left_over == []

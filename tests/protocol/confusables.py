@@ -1,7 +1,7 @@
-"""Writes :mod:`protocol.wire.names` its table: ``python -m tests.protocol.confusables confusables.txt``.
+"""Generates the table of :mod:`protocol.wire.names`: ``python -m tests.protocol.confusables confusables.txt``.
 
-The file given is Unicode's own, https://www.unicode.org/Public/security/latest/confusables.txt. The newest Python knows
-the letters of the newest Unicode, so it is the one to run this with.
+The input is https://www.unicode.org/Public/security/latest/confusables.txt. Run this with the newest Python, which has
+the newest Unicode database.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINE: Final = re.compile(r"([0-9A-F]+) ;\t([0-9A-F]+(?: [0-9A-F]+)*) ;\tMA\b")
 
 
 def table(text: str) -> str:
-    """Return what names can have of Unicode's table: a line for each text that characters pass for, and then those."""
+    """Return the entries of Unicode's table that names can contain, a line each: a text, then its look-alikes."""
     passing: dict[str, list[str]] = {}
     for code, form in _LINE.findall(text):
         character = chr(int(code, 16))

@@ -1,4 +1,4 @@
-"""Histories to try things on: the copy takes them, and the original stays as it is."""
+"""Copies of histories: a test changes the copy, and the original stays unchanged."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from protocol.wire.messages import Signed
 
 
 def until(history: History, step: int) -> History:
-    """Return a history that goes its own way from a step on, which is open in it."""
+    """Return an independent copy of a history in which ``step`` is the open step."""
     return history.along([history.full(step)])
 
 
 def fork(history: History) -> History:
-    """Return a history that goes its own way from here. Positions and messages never change, so they are shared."""
+    """Return an independent copy of a history. It shares positions and messages, which are immutable."""
     twin = copy.copy(history)
     for name, value in vars(history).items():
         if isinstance(value, list | dict | set):
@@ -25,5 +25,5 @@ def fork(history: History) -> History:
 
 
 def add(history: History, signed: Signed) -> Outcome:
-    """Add one message, other than a vote, as it is read from a file."""
+    """Add one message that is not a vote, as if it were read from a file."""
     return Reading(history).add(signed)

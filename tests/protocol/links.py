@@ -19,7 +19,7 @@ from protocol.net.listener import Listener
 from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.4, started_frame=0.4, silence=0.8, keepalive=0.2, shutdown=0.2)
-"""Everything that would take seconds takes tenths."""
+"""Timeouts of tenths of a second instead of seconds."""
 HOST = "127.0.0.1"
 KNOCKING = Limits(paces_own_machine=True, handshake=2)
 
@@ -31,7 +31,7 @@ async def dial_any(
     accept: Accept = anybody,
     limits: Limits | None = None,
 ) -> Link:
-    """Dial as a node that has dialled nobody yet."""
+    """Dial with a fresh dialer, so that no earlier dial counts against a rate limit."""
     return await Dialer(credentials, limits).dial(addresses, handler, accept)
 
 
@@ -47,9 +47,9 @@ async def dial(
 
 
 class Recorder:
-    """An owner of links that notes what it is told.
+    """An owner of links that records their events.
 
-    :param widens: it welcomes everybody, and takes all for people with business here.
+    :param widens: whether it raises the limits of every link and marks the link as engaged.
     """
 
     def __init__(self, *, widens: bool = True) -> None:
@@ -100,7 +100,7 @@ def identity() -> Ed25519PrivateKey:
 
 
 class Table:
-    """A listening node."""
+    """A listener whose links a recorder owns."""
 
     def __init__(self, limits: Limits, recorder: Recorder) -> None:
         self.limits = limits
@@ -113,7 +113,7 @@ class Table:
         return await dial(HOST, self.listener.port, credentials(key or identity()), recorder, limits=limits)
 
     async def is_alive(self) -> bool:
-        """Have an honest stranger link up and say something that arrives."""
+        """Tell whether a new peer can still connect and send a frame that arrives."""
         guest = Recorder()
         link = await self.dial(guest)
         token = f"alive {next(NUMBERS)}".encode()
@@ -128,7 +128,7 @@ Opener = Callable[..., Awaitable[Table]]
 
 
 async def is_cut_off(reader: asyncio.StreamReader) -> bool:
-    """Wait for the other side to end the connection, cleanly or not."""
+    """Wait until the peer ends the connection, cleanly or not."""
     async with asyncio.timeout(PATIENCE):
         with suppress(OSError):
             while await reader.read(64 * KIB):

@@ -1,4 +1,4 @@
-"""The longest matches that the rules allow: every round goes through all bids that there are, up to 999 sixes."""
+"""The longest matches that the rules allow: every round steps through all bids, up to 999 sixes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIGHEST: Final = (MAX_QUANTITY, FACES[-1])
 
 
 def marathon(players: int, dice: int = 10) -> Iterator[bytes]:
-    """Yield the transcript of such a match, piece by piece. With ten players it has more than 100 MiB."""
+    """Yield the transcript of the longest match in pieces. With ten players it exceeds 100 MiB."""
     table, seeds = genesis(MARATHON.with_options({"dice": str(dice)}), players, b"marathon")
     history = History(table.encoded())
     reading = Reading(history)

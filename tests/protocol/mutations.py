@@ -1,8 +1,8 @@
-"""Changes of fair transcripts, by what the verifier owes to each.
+"""Changes to fair transcripts, grouped by the verdict that the verifier must give.
 
-:data:`ALTERATIONS` are made by whoever holds the file: the result is altered or incomplete, and nobody is blamed.
-:data:`OFFENCES` are signed by a player: the result is that player's misconduct. Each yields what a file holds from one
-message on; further kinds of records join the tables here.
+:data:`ALTERATIONS` need no player's key: the verdict is altered or incomplete, and no player is blamed.
+:data:`OFFENCES` are signed by a player: the verdict is that player's misconduct. Each function yields the new content
+of the file from one message to the end.
 """
 
 from __future__ import annotations
@@ -43,40 +43,40 @@ from tests.simulation.world import World
 
 @dataclass(frozen=True, slots=True)
 class FairMatch:
-    """A fair match that was played to its end, and everybody's key to sign it otherwise."""
+    """A fair match played to its end, and the players' keys to sign different messages with."""
 
     genesis: Genesis
     data: bytes
     """The transcript."""
     keys: tuple[MatchKey, ...]
-    """By author."""
+    """Match keys, indexed by author."""
     messages: tuple[Signed, ...]
     encodings: tuple[bytes, ...]
-    """Of the messages, as they stand in the file."""
+    """The messages as encoded in the file."""
     histories: Mapping[int, History]
     """The history before each step."""
     between: tuple[History, ...]
     """The history before each message."""
     starts: Mapping[int, int]
-    """Index of the first message of each step; at the end, their number."""
+    """Index of the first message of each step; the final step maps to the number of messages."""
     foreign: tuple[bytes, ...]
     """Encodings of messages of another match."""
 
     def step(self, place: int) -> int:
-        """Return the step of a message, that which a vote closes, or the last one after them all."""
+        """Return the step of the message at an index (for a vote, the step it closes), or the final step after all."""
         return step_of(self.messages[place].message) if place < len(self.messages) else max(self.histories)
 
     def position(self, place: int) -> Position:
-        """Return the step of a message as a position."""
+        """Return the position at the step of a message."""
         return self.histories[self.step(place)].position
 
     def rest(self, place: int) -> bytes:
-        """Return what the file holds from a message on."""
+        """Return the content of the file from a message to the end."""
         return b"".join(self.encodings[place:])
 
     @property
     def has_votes(self) -> bool:
-        """Somebody was missing when some step was closed."""
+        """Whether votes closed a step without one of its players."""
         return any(signed.message.kind is Kind.CLOSE for signed in self.messages)
 
     def sign(self, message: Message, **changes: Any) -> bytes:
@@ -86,7 +86,7 @@ class FairMatch:
 
 
 def step_of(message: Message) -> int:
-    """Return the step of a message, or that which a vote closes."""
+    """Return the step of a message; for a vote, the step it closes."""
     if message.kind not in VOTES:
         return message.step
     _, value, *_ = cast("tuple[int, tuple[int, bytes, Value], *tuple[int, ...]]", message.body)
@@ -106,8 +106,8 @@ def play(
 ) -> FairMatch:
     """Play a match to its end.
 
-    :param leaves_after: after so many events one player falls silent for ever, and is voted out.
-    :param owners: the players and the heads of their purses, if they bring any.
+    :param leaves_after: the number of events after which one player crashes for good and is voted out.
+    :param owners: the players' identities with the heads of their purses, for a match with purses.
     """
     world = World(ruleset, players, seed, patience=PATIENCE, owners=owners)
     if leaves_after is not None:
@@ -138,16 +138,16 @@ def play(
 
 
 def judge(played: FairMatch, place: int, rest: bytes) -> Verdict:
-    """Return :func:`protocol.consensus.verifier.verify`'s verdict on a file that is changed from a message on.
+    """Return :func:`protocol.consensus.verifier.verify`'s verdict on a file whose content differs from a message on.
 
-    What stands before the message's step is the same in every such file, and is folded once for all.
+    The steps before that message are unchanged, so their folded history is reused.
     """
     step = played.step(place)
     return _judge_from(played, played.histories[step], played.starts[step], place, rest)
 
 
 def judge_end(played: FairMatch, place: int, rest: bytes) -> Verdict:
-    """Return the verdict on a file that ends within a message: nothing before that can matter any more."""
+    """Return the verdict on a file that ends within a message, judged from that message on."""
     return _judge_from(played, played.between[place], place, place, rest)
 
 
@@ -162,21 +162,21 @@ def _judge_from(played: FairMatch, history: History, start: int, place: int, res
 
 
 def judge_bytes(played: FairMatch, offset: int, data: bytes) -> Verdict:
-    """Return the verdict on a file that is the transcript up to this offset, judged from the message around it on."""
+    """Return the verdict on ``data``, which equals the transcript up to ``offset``. Judging starts at that message."""
     starts = list(accumulate(map(len, played.encodings), initial=len(played.data) - len(played.rest(0))))
     place = bisect_right(starts, offset) - 1
     return judge(played, place, data[starts[place] :]) if place >= 0 else verify(data)
 
 
 def judge_file(played: FairMatch, data: bytes) -> Verdict:
-    """Return the verdict on a whole file; if it begins with the transcript, that is not folded again."""
+    """Return the verdict on a whole file; a file that begins with the transcript is judged only after it."""
     if not data.startswith(played.data):
         return verify(data)
     return judge(played, len(played.messages), data[len(played.data) :])
 
 
 def judge_whole(played: FairMatch, place: int, rest: bytes) -> Verdict:
-    """Return the verdict on the same file, all of it judged. Keeping the match in memory must make no difference."""
+    """Return the verdict of a full run on the same file. ``examine``, which keeps the match, must agree with it."""
     header = encode((TRANSCRIPT_TAG, played.genesis.encoded()))
     data = header + b"".join(played.encodings[:place]) + rest
     verdict = verify(data)
@@ -195,7 +195,7 @@ def _flip(data: bytes, start: int, end: int, rng: Random) -> bytes:
 
 
 def flipped_bits(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A bit of each field, of the arrays around them, and of either half of the signature."""
+    """Flip one bit in each field, in the enclosing arrays, and in each half of the signature."""
     encoding, rest = played.encodings[place], played.rest(place + 1)
     signed = played.messages[place]
     first = encoding.index(signed.data)
@@ -213,7 +213,7 @@ def dropped(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def _soon(played: FairMatch, place: int, rng: Random) -> int:
-    """Return an index after a message: not too far, as the verifier gets there message by message."""
+    """Return an index at most eight messages later, as the verifier must fold every message up to it."""
     return rng.randrange(place, min(place + 8, len(played.messages))) + 1
 
 
@@ -231,20 +231,20 @@ def swapped(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def inserted(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A message of another match, and one from elsewhere in this one."""
+    """Insert a message of another match, and one from elsewhere in this match."""
     own = rng.choice([each for index, each in enumerate(played.encodings) if index != place])
     for stranger in (rng.choice(played.foreign), own):
         yield stranger + played.rest(place)
 
 
 def truncated(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """At every byte."""
+    """Cut the file at every byte of the message."""
     for length in range(len(played.encodings[place])):
         yield played.encodings[place][:length]
 
 
 def appended(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """Behind the end: a byte, a value, a message of the match or of another, another transcript, receipts."""
+    """Append after the end: a byte, a value, a message of this match or another, a transcript, receipts."""
     if place < len(played.messages):
         return
     end = played.position(place)
@@ -257,7 +257,7 @@ def appended(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def respelled(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """In msgpack that is not canonical: the array in the file, and what was signed, signed again."""
+    """Use msgpack that is not canonical for the array in the file, and for the signed bytes, which are signed again."""
     signed, rest = played.messages[place], played.rest(place + 1)
     yield encode_loosely(rng, signed.wire) + rest
     data = encode_loosely(rng, decode(signed.data))
@@ -265,7 +265,7 @@ def respelled(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def exchanged_signatures(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """None, none to speak of, another message's, another player's, and more bytes than a signature has."""
+    """Replace the signature: empty, zeros, another message's, another player's, a byte too long, missing, swapped."""
     signed, rest = played.messages[place], played.rest(place + 1)
     other = rng.choice([each for each in played.messages if each.id != signed.id])
     intruder = played.keys[(signed.message.author + 1) % len(played.keys)]
@@ -276,7 +276,7 @@ def exchanged_signatures(played: FairMatch, place: int, rng: Random) -> Iterator
 
 
 def displaced(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """Rightly signed, but for another match, another history, another step; or in another's name."""
+    """Sign validly, but for another match, history or step; or sign with another player's index."""
     message, rest = played.messages[place].message, played.rest(place + 1)
     yield played.sign(message, match=rng.randbytes(32)) + rest
     yield played.sign(message, tip=rng.randbytes(32)) + rest
@@ -289,14 +289,14 @@ def displaced(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def other_states(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A LOCK on another state proves that a program is wrong, not that a player is."""
+    """Lock another state, which proves a fault in a program, not misconduct."""
     message = played.messages[place].message
     if message.kind is Kind.LOCK:
         yield played.sign(message, body=rng.randbytes(32)) + played.rest(place + 1)
 
 
 def changed_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """Of another round, for another value, of another kind, of no value, or by who has no vote."""
+    """Change a vote's round, value or kind, vote for nil, or sign it as a player who has no vote."""
     message, position, rest = played.messages[place].message, played.position(place), played.rest(place + 1)
     if message.kind is not Kind.CLOSE:
         return
@@ -319,7 +319,7 @@ def changed_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]
 
 
 def more_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """One more than a majority; or one on a step that needs none."""
+    """Add a vote beyond the majority, or a vote on a step that is closed without votes."""
     message, position, number = played.messages[place].message, played.position(place), played.step(place)
     end = played.starts[number + 1]
     step = played.messages[played.starts[number] : end]
@@ -338,7 +338,7 @@ def more_votes(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def unnamed(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A message of who was voted absent, in its place among those of the step, and after the votes."""
+    """Insert a message of a player voted absent: where its step's messages stand, and after the votes."""
     position, number = played.position(place), played.step(place)
     first, end = played.starts[number], played.starts[number + 1]
     given = [each.message.author for each in played.messages[first:end] if each.message.kind not in VOTES]
@@ -351,7 +351,7 @@ def unnamed(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
 
 
 def early_receipts(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A RESULT before the end: a receipt of nothing, which proves that a program is wrong, not that a player is."""
+    """Insert a RESULT before the end, which proves a fault in a program, not misconduct."""
     message = played.messages[place].message
     if message.kind not in VOTES:
         receipt = played.sign(message, kind=Kind.RESULT, body=rng.randbytes(32))
@@ -360,7 +360,7 @@ def early_receipts(played: FairMatch, place: int, rng: Random) -> Iterator[bytes
 
 
 def more_than_proofs(played: FairMatch, place: int, rng: Random) -> Iterator[bytes]:
-    """A proof of misconduct with something after it that is none: the rest of the match, or anything at all."""
+    """Append something to a proof of misconduct: junk, a message, or the rest of the match."""
     message = played.messages[place].message
     if message.kind in VOTES:
         return
@@ -397,7 +397,7 @@ ALTERATIONS: Final[Mapping[str, Alteration]] = {
 
 
 def altered_headers(played: FairMatch, rng: Random) -> Iterator[bytes]:
-    """Return whole files: another roster, other rules, other patience, another table, no header, two headers."""
+    """Yield whole files with another roster, rules, patience or table, no header, or two headers."""
     tag, table, options, patience, roster = cast("tuple[Value, ...]", decode(played.genesis.encoded()))
     histories = cast("tuple[tuple[bytes, bytes, bytes], ...]", roster)
     rules = cast("tuple[tuple[str, Value], ...]", options)
@@ -423,7 +423,7 @@ def altered_headers(played: FairMatch, rng: Random) -> Iterator[bytes]:
 # Offences
 
 Offence = Callable[[FairMatch, int, Random], Iterator[tuple[bytes, int]]]
-"""Yields what the file holds from the message on, and the author who is to be blamed."""
+"""Yields the new content of the file from the message on, and the author who must be blamed."""
 
 _BODIES: Final[Mapping[int, Value]] = {
     Kind.COMMIT: (bytes(32),),
@@ -440,11 +440,11 @@ _MOVES: Final = (
     *("play grey@1", "play light@1 take dark@2", "play red@1 on 2", "play dark@0 destroy light@1"),
 )
 _NO_MOVES: Final = ("concede", "no move", " 1x2", "1X2", "dudo", "\x1b[2J", "9" * 200)
-"""What is no move, is a concession (which is a RESIGN), or is not how moves are spelled between nodes."""
+"""Texts that are no move, concessions (those are RESIGN messages), and spellings that nodes do not use."""
 
 
 def other_kinds(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A message of a kind that is not due: an early reveal, an early opening, a move out of season."""
+    """Send a message of a kind that is not due: an early reveal, an early opening, a move at another step."""
     message, position = played.messages[place].message, played.position(place)
     message = message._replace(step=position.step, tip=position.tip)
     for kind, body in _BODIES.items():
@@ -453,7 +453,7 @@ def other_kinds(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[by
 
 
 def early_reveals(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """The very share or key that is due later, before everybody has locked."""
+    """Reveal the correct share, key or stake before all players have locked."""
     message = played.messages[place].message
     if message.kind not in (Kind.COMMIT, Kind.LOCK):
         return
@@ -464,16 +464,16 @@ def early_reveals(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[
 
 
 def out_of_turn(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """By somebody who owes the step nothing."""
+    """Sign the message as a player who owes the step nothing."""
     message, position = played.messages[place].message, played.position(place)
     if message.kind in VOTES:
-        return  # votes are nobody's turn
+        return  # votes have no turn
     for author in set(range(len(played.keys))) - set(position.owed):
         yield played.sign(message, author=author), author
 
 
 def illegal_moves(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """Moves against these rules, also such as others allow; and texts that are none."""
+    """Make moves that this ruleset forbids, including moves of other rulesets, and send texts that are no move."""
     message, position = played.messages[place].message, played.position(place)
     if message.kind is not Kind.MOVE:
         return
@@ -489,7 +489,7 @@ def illegal_moves(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[
 
 
 def wrong_openings(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A share, a key or a stake that was not committed to."""
+    """Open a share, key or stake other than the committed one."""
     message = played.messages[place].message
     other = rng.randbytes(32)
     match message.body:
@@ -503,7 +503,7 @@ def wrong_openings(played: FairMatch, place: int, rng: Random) -> Iterator[tuple
 
 
 def false_witnesses(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A carried signature that nobody made, or of a player."""
+    """Carry an invalid witness signature, or one attributed to a player."""
     message = played.messages[place].message
     match message.body:
         case bytes() if message.kind is Kind.REVEAL:
@@ -514,7 +514,7 @@ def false_witnesses(played: FairMatch, place: int, rng: Random) -> Iterator[tupl
 
 
 def wrong_counts(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """One commitment too many or too few."""
+    """Send one commitment too many or too few."""
     message, position = played.messages[place].message, played.position(place)
     if message.kind is Kind.COMMIT:
         count = 3 - COMMITMENTS[position.purpose]
@@ -522,11 +522,11 @@ def wrong_counts(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
 
 
 def contradictions(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A second message for one slot, beside the first and anywhere after it; then perhaps the first once more."""
+    """Add a second message for a slot, directly after the first or later; then optionally repeat the first."""
     message = played.messages[place].message
     if message.kind in VOTES:
-        return  # a vote against a vote: see proofs
-    # A RESULT stands outside the history, in a slot of its own.
+        return  # contradicting votes: see proofs
+    # A RESULT is not part of the history and does not contradict a message there.
     kind = rng.choice([kind for kind in _BODIES if kind not in (message.kind, Kind.RESULT)])
     again = _BODIES[message.kind] if message.body != _BODIES[message.kind] else "1x1"
     for second in (played.sign(message, kind=kind, body=_BODIES[kind]), played.sign(message, body=again)):
@@ -537,7 +537,7 @@ def contradictions(played: FairMatch, place: int, rng: Random) -> Iterator[tuple
 
 
 def after_the_end(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """Anything but a receipt."""
+    """Add a message that is not a receipt after the end."""
     if place < len(played.messages):
         return
     end = played.position(place)
@@ -548,13 +548,13 @@ def after_the_end(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[
 
 
 Bend = Callable[[Message], Value]
-"""Gives the body with which a message is signed instead."""
+"""Returns the replacement body for a message."""
 
 
 def resigned(played: FairMatch, place: int, bend: Bend) -> bytes:
-    """Return what the file holds from a message on, if all had gone on from bodies that ``bend`` changes.
+    """Return the content of the file from a message on after ``bend`` changes bodies there.
 
-    Everybody signs again what they signed, on the new history, until that is impossible.
+    All authors sign their messages again on the new history, up to the first that breaks a rule.
     """
     step = played.step(place)
     history = fork(played.histories[step])
@@ -575,7 +575,7 @@ def resigned(played: FairMatch, place: int, bend: Bend) -> bytes:
 
 
 def _carrying(played: FairMatch, position: Position, body: Value) -> Value:
-    """Return a body with the signatures that it carries made anew, for the LOCK on this history."""
+    """Return a body whose carried signatures are made again for the LOCK of this history."""
     carried = body[32:] if isinstance(body, bytes) else body[-1] if isinstance(body, tuple) and len(body) == 4 else b""
     if position.kind not in (Kind.REVEAL, Kind.OPEN) or not isinstance(carried, bytes) or not carried:
         return body
@@ -588,7 +588,7 @@ def _carrying(played: FairMatch, position: Position, body: Value) -> Value:
 
 
 def _secrets(played: FairMatch, place: int, author: int) -> tuple[Message | None, Message | None]:
-    """Return the messages that open the share or stake, and the hand key, which ``author`` committed to at a place."""
+    """Return the messages that open what ``author`` committed to at a place: the share or stake, and the hand key."""
     share = None
     for later in played.messages[place + 1 :]:
         message = later.message
@@ -600,10 +600,10 @@ def _secrets(played: FairMatch, place: int, author: int) -> tuple[Message | None
 
 
 def copied_commitments(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """Another player's commitment, opened with that player's share: it names the other."""
+    """Copy another player's commitment and open it with that player's share; the commitment binds its own author."""
     message = played.messages[place].message
     if message.kind not in (Kind.COMMIT, Kind.OPEN) or played.has_votes:
-        return  # votes name messages by their ids, which would be others
+        return  # votes name message ids, which signing again would change
     places = range(played.starts[played.step(place)], played.starts[played.step(place) + 1])
     victims = [each for each in places if each != place and played.messages[each].message.kind is message.kind]
     share, _ = _secrets(played, place, message.author)
@@ -611,7 +611,7 @@ def copied_commitments(played: FairMatch, place: int, rng: Random) -> Iterator[t
         copied = played.messages[victim].message
         known, _ = _secrets(played, victim, copied.author)
         if share is None or known is None:
-            continue  # out in the showdown that the commitments came with
+            continue  # this player left in the showdown that the commitments came with
         own, others = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
         index = 2 if message.kind is Kind.OPEN else len(own) - 1
         revealed = known.body[:32] if isinstance(known.body, bytes) else known.body
@@ -620,7 +620,7 @@ def copied_commitments(played: FairMatch, place: int, rng: Random) -> Iterator[t
 
 
 def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """Another player's commitment to a hand key: all goes well until the showdown."""
+    """Copy another player's commitment to a hand key, which is found out only at the showdown."""
     message, position = played.messages[place].message, played.position(place)
     is_deal = (message.kind, position.purpose) == (Kind.COMMIT, Purpose.DEAL)
     if not (is_deal or message.kind is Kind.OPEN) or played.has_votes:
@@ -628,13 +628,13 @@ def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
     later = [each.message for each in played.messages[place:] if each.message.step > message.step]
     end = next((each.step for each in later if each.kind is Kind.OPEN), None)
     if any(each.kind is Kind.COMMIT and end is not None and each.step < end for each in later):
-        return  # a public die, which falls otherwise on another history
+        return  # a public die would fall differently on another history
     opened = {each.author: each for each in later if each.step == end}
     places = range(played.starts[played.step(place)], played.starts[played.step(place) + 1])
     others = [played.messages[each].message for each in places if each != place]
     for copied in others[:1]:
         if message.author not in opened or copied.author not in opened:
-            continue  # out in the showdown that the commitments came with
+            continue  # this player left in the showdown that the commitments came with
         own, theirs = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
         mine = cast("tuple[bytes, ...]", opened[message.author].body)
         key = cast("tuple[bytes, ...]", opened[copied.author].body)[0]
@@ -645,7 +645,7 @@ def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
 
 
 def stakes_above_funds(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """More coins, or more tickets, than a newcomer has; committed to and opened rightly."""
+    """Stake more coins or tickets than a newcomer has, with a matching commitment and opening."""
     message, position = played.messages[place].message, played.position(place)
     if message.kind is not Kind.COMMIT or position.purpose is not Purpose.STAKES or played.has_votes:
         return
@@ -660,7 +660,7 @@ def stakes_above_funds(played: FairMatch, place: int, rng: Random) -> Iterator[t
 
 
 def votes_against_closes(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """A vote after the history against what its author has voted to close a step with."""
+    """Append a vote that contradicts its author's CLOSE for the step."""
     message = played.messages[place].message
     if message.kind is not Kind.CLOSE:
         return
@@ -684,7 +684,7 @@ OFFENCES: Final[Mapping[str, Offence]] = {
     "a copied commitment": copied_commitments,
     "a copied commitment to a hand": copied_hands,
     "a stake above funds": stakes_above_funds,
-    "a vote against the own CLOSE": votes_against_closes,
+    "a vote against its author's CLOSE": votes_against_closes,
 }
 
 
@@ -696,7 +696,7 @@ def _proof(played: FairMatch, *messages: bytes) -> bytes:
 
 
 def _pairs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
-    """Two messages; an honest player signs only one of them."""
+    """Yield pairs of messages of which an honest player signs only one."""
     for signed in rng.sample(played.messages, 6):
         if signed.message.kind not in VOTES:
             kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN
@@ -720,12 +720,12 @@ def _pairs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _values(message: Message) -> tuple[Value, Value]:
-    """Return two values that votes may be for."""
+    """Return two values to vote for."""
     return (message.step, message.tip, (b"",)), (message.step, message.tip, (bytes(32),))
 
 
 def proofs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
-    """Return proofs of misconduct, and the author whose it is."""
+    """Yield proofs of misconduct, each with the author it convicts."""
     for first, second in _pairs(played, rng):
         author = parse_signed(*cast("tuple[bytes, bytes]", decode(first))).message.author
         yield _proof(played, first, second), author
@@ -739,7 +739,7 @@ def proofs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
 
 
 def altered_proofs(played: FairMatch, rng: Random) -> Iterator[bytes]:
-    """Return files that look like proofs, and prove nothing."""
+    """Yield files that look like proofs but prove nothing."""
     for first, second in _pairs(played, rng):
         wire = cast("tuple[bytes, bytes]", decode(second))
         for messages in ((), (first,), (first, first), (first, second, second), (first, second, b"\0")):
@@ -767,7 +767,7 @@ def altered_proofs(played: FairMatch, rng: Random) -> Iterator[bytes]:
         yield _proof(played, played.encodings[place], played.sign(message, **changes))
     receipts = [played.sign(message, kind=Kind.RESULT, body=bytes(32), step=step) for step in (7, 8)]
     yield _proof(played, *receipts)
-    # Votes that an honest player may well cast: in another round, for the same, or after a newer majority.
+    # Votes that an honest player may cast: in another round, for the same value, or after a newer majority.
     one, two = _values(message)
     close, nil = (played.sign(message, kind=Kind.CLOSE, body=(2, value)) for value in (one, ()))
     for kind, body in (

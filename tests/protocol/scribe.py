@@ -1,4 +1,4 @@
-"""What honest programs sign, written down without running them: for files that are made message by message."""
+"""Builds the messages that honest nodes would sign, without running nodes, to write files message by message."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from protocol.wire.canonical import Value
 from protocol.wire.messages import Kind, Message, Signed, sign
 
 STAKE: Final = (100, 0)
-"""Coins and run tickets that everybody stakes."""
+"""The coins and run tickets that every player stakes."""
 
 
 def signed_by(history: History, author: int, seed: bytes, kind: int, body: Value) -> Signed:
-    """Return a message of an author's for the open step, whether it is right or not."""
+    """Return a signed message for the open step, without checking that it is valid there."""
     position = history.position
     return sign(Message(history.match, position.step, position.tip, author, kind, body), MatchKey(seed))
 
@@ -34,7 +34,7 @@ def signed_by(history: History, author: int, seed: bytes, kind: int, body: Value
 def votes_to_close(
     history: History, author: int, key: MatchKey, entries: tuple[bytes, ...] | bytes = (), kind: Kind = Kind.CLOSE
 ) -> Signed:
-    """Return a vote of round 0 to close the open step with what is held, or with other entries."""
+    """Return a vote of round 0 that closes the open step with the messages held, or with ``entries``."""
     position, root = history.position, history.root
     held = tuple(history.held[each].id if each in history.held else b"" for each in position.owed)
     value = (position.step, position.tip, entries or (position.signed_hash if position.kind is Kind.LOCK else held))
@@ -43,7 +43,7 @@ def votes_to_close(
 
 
 def call(history: History) -> str:
-    """Return a move of the player on turn: if possible, one that ends the round."""
+    """Return a move of the player on turn: one that is not a bid, if there is one."""
     position = history.position
     assert position.state is not None
     legal = view(position.state, position.seats.index(position.owed[0]), ()).legal
@@ -53,7 +53,7 @@ def call(history: History) -> str:
 def due(history: History, author: int, seed: bytes, move: Callable[[History], str] = call) -> Signed:
     """Return the message that an author owes the open step.
 
-    :param move: tells what is said where a move is awaited. All players stake :data:`STAKE`.
+    :param move: chooses the move if one is due. All players stake :data:`STAKE`.
     """
     position = history.position
     context = Context(history.match, position.step, position.tip)

@@ -122,7 +122,7 @@ def test_changes_to_a_match_with_a_player_voted_out(preset: str) -> None:
     steps = {played.step(place) for place in votes[:3]}
     places = [place for place in range(len(played.messages)) if played.step(place) in steps]
     done = examine(played, places, rng, share=2)
-    assert set(done) >= {"changed votes", "more votes", "not named by the votes", "a vote against the own CLOSE"}
+    assert set(done) >= {"changed votes", "more votes", "not named by the votes", "a vote against its author's CLOSE"}
 
 
 def voted(preset: str, rng: Random) -> FairMatch:
