@@ -696,7 +696,7 @@ def _proof(played: FairMatch, *messages: bytes) -> bytes:
 
 
 def _pairs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, bytes]]:
-    """Yield pairs of messages of which an honest player signs only one."""
+    """Yield pairs of messages; an honest player signs at most one of each pair."""
     for signed in rng.sample(played.messages, 6):
         if signed.message.kind not in VOTES:
             kind = Kind.MOVE if signed.message.kind is not Kind.MOVE else Kind.RESIGN

@@ -1,8 +1,7 @@
-"""A new kind of message takes one class and its place in a script: here is one that is made up, and nothing else in the
-program knows of it.
+"""A new kind of message needs only one class and an entry in a script. These tests add an invented kind.
 
-All that happens to a message then happens to it: it is awaited, missed, resigned from, contradicted, caught up with,
-stored, verified and told again.
+Nodes then treat it like every other kind: they await it, vote out players who do not send it, convict players who
+contradict it, store it, catch up on it, verify it and replay it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from tests.simulation.world import World
 
 
 class Nod(Rule[bytes]):
-    """The author's index and 31 bytes that nobody foresees: all players in the game nod before each move."""
+    """The author's index and 31 unpredictable bytes. All players in the game must nod before each move."""
 
     kind = 12
     shape = "byte string of 32 bytes"
@@ -67,28 +66,28 @@ def _nod(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def nods(history: History) -> list[Position]:
-    """Return the positions of the steps that took the kind."""
+    """Return the positions of the steps that await a nod."""
     return [position for position in history.chain if position.kind == NOD]
 
 
 def outs(history: History) -> list[PlayerOut]:
-    """Return how players left the game."""
+    """Return the event of each player who left the game."""
     return [event for position in history.chain for event, _ in position.happened if isinstance(event, PlayerOut)]
 
 
 def left_at(history: History, author: int) -> Position:
-    """Return the position before the step in which an author left."""
+    """Return the last position at which an author had not left."""
     return next(position for position in reversed(history.chain) if author not in position.left)
 
 
 def forged(world: World, author: int, body: bytes) -> Signed:
-    """Return a message of the kind for the open step, as an author's program would never sign it."""
+    """Return a nod for the open step with any body, signed by its author."""
     history = world.machines[author].match.history
     message = Message(history.match, history.position.step, history.position.tip, author, NOD, body)
     return sign(message, MatchKey(world.seeds[author]))
 
 
-def test_it_is_part_of_every_turn_and_of_a_transcript_that_is_verified_and_replayed() -> None:
+def test_nods_are_part_of_every_turn_and_their_transcript_can_be_verified_and_replayed() -> None:
     world = World(SHORT, 3, seed=1)
     world.run()
     chain = world.machines[0].match.history.chain
@@ -105,7 +104,7 @@ def test_it_is_part_of_every_turn_and_of_a_transcript_that_is_verified_and_repla
     assert [event for event in replayed if isinstance(event, Happened)] == world.told(0, Happened)
 
 
-def test_whoever_has_not_sent_it_is_awaited() -> None:
+def test_players_who_have_not_nodded_are_awaited() -> None:
     world = World(SHORT, 3, seed=1)
     history = world.machines[0].match.history
     while history.position.kind != NOD or not history.missing():
@@ -119,13 +118,13 @@ def test_whoever_has_not_sent_it_is_awaited() -> None:
 
 
 class Silent(Match):
-    """Sends everything but what is of the kind."""
+    """Sends every message except nods."""
 
     def _do_what_is_owed(self) -> bool:
         return self.history.position.kind != NOD and super()._do_what_is_owed()
 
 
-def test_whoever_never_sends_it_is_voted_out() -> None:
+def test_a_player_who_never_nods_is_voted_out() -> None:
     world = World(SHORT, 4, seed=2, patience=Patience(5, 5), kinds={1: Silent})
     world.run()
     history = world.machines[0].match.history
@@ -135,7 +134,7 @@ def test_whoever_never_sends_it_is_voted_out() -> None:
     assert verify(world.machines[0].transcript).verdict is Judgement.UNPROVEN
 
 
-def test_a_player_may_resign_instead() -> None:
+def test_a_player_may_resign_instead_of_nodding() -> None:
     world = World(SHORT, 4, seed=3)
     turn = world.first_turn()
     quitter = next(author for author in range(4) if author != turn)
@@ -150,7 +149,7 @@ def test_a_player_may_resign_instead() -> None:
 
 
 class Twofold(Match):
-    """Signs two different messages of the kind for each slot, and shows both to everybody."""
+    """Signs two different nods for each slot, and sends both to all peers."""
 
     def _send(self, signed: Signed) -> None:
         super()._send(signed)
@@ -160,7 +159,7 @@ class Twofold(Match):
             self._emit(Broadcast(Carried(*sign(other, self.signer.key).wire)))
 
 
-def test_two_of_them_in_one_step_prove_misconduct() -> None:
+def test_two_nods_in_one_step_prove_misconduct() -> None:
     world = World(SHORT, 4, seed=4, kinds={2: Twofold}, patience=Patience(5, 5))
     world.run()
     for me in (0, 1, 3):
@@ -172,7 +171,7 @@ def test_two_of_them_in_one_step_prove_misconduct() -> None:
         assert verify(machine.transcript).verdict is Judgement.MISCONDUCT
 
 
-def test_one_that_breaks_its_rule_proves_misconduct_by_the_history_before_it() -> None:
+def test_a_nod_that_breaks_its_rule_proves_misconduct() -> None:
     world = World(SHORT, 4, seed=5, kinds={0: Silent}, patience=Patience(5, 5))
     while any(machine.match.history.position.kind != NOD for machine in world.machines):
         assert world.step()
@@ -187,7 +186,7 @@ def test_one_that_breaks_its_rule_proves_misconduct_by_the_history_before_it() -
 
 
 @pytest.mark.parametrize("keeps_its_disk", [True, False])
-def test_a_node_that_comes_back_catches_up_with_them(keeps_its_disk: bool) -> None:
+def test_a_restarted_node_catches_up_on_nods(keeps_its_disk: bool) -> None:
     world = World(SHORT, 4, seed=6)
     while len(nods(world.machines[3].match.history)) < 4:
         assert world.step()

@@ -1,4 +1,4 @@
-"""What this machine tells others to dial, and what it dials when it is told."""
+"""The addresses that this machine advertises to peers, and the ones it dials for an advertised address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN, WIFI = "fe80::7", "fe80::8"
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, *interfaces: tuple[str, ...]) -> None:
-    """Let this machine have these interfaces, ``if1`` and so on, with their addresses, and loopback."""
+    """Pretend that this machine has loopback and interfaces ``if1``, ``if2``… with these addresses."""
 
     def adapters() -> list[ifaddr.Adapter]:
         return [
@@ -45,14 +45,14 @@ def address(host: str, zone: int, name: str) -> ifaddr.IP:
     ],
     ids=["IPv4", "both", "IPv6", "link-local only", "none"],
 )
-def test_the_most_useful_address_is_told_first_and_loopback_last(
+def test_the_most_useful_address_is_advertised_first_and_loopback_last(
     monkeypatch: pytest.MonkeyPatch, interfaces: tuple[tuple[str, ...], ...], told: tuple[str, ...]
 ) -> None:
     machine(monkeypatch, *interfaces)
     assert hosts_to_tell(EVERYWHERE) == (*told, *LOOPBACK)
 
 
-def test_the_interface_that_leads_out_is_told_first_and_those_of_containers_and_vpns_late(
+def test_the_default_route_is_advertised_first_and_containers_and_vpns_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = {"docker0": "172.17.0.1", "tun0": "10.8.0.2", "eth0": "192.0.2.7", "wlan0": "198.51.100.7"}
@@ -66,7 +66,7 @@ def test_the_interface_that_leads_out_is_told_first_and_those_of_containers_and_
     assert hosts_to_tell(EVERYWHERE) == tuple(names[each] for each in ("wlan0", "eth0", "tun0", "docker0"))
 
 
-def test_zones_are_not_told_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zones_of_addresses_are_not_advertised(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, (OWN,), (WIFI,))
     assert hosts_to_listen_at("if2") == (f"{WIFI}%2",)
     assert hosts_to_tell([f"{WIFI}%2"]) == (WIFI,)
@@ -74,7 +74,7 @@ def test_zones_are_not_told_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hosts_to_dial("fe80::1%2") == ("fe80::1%2",)
 
 
-def test_a_machine_without_any_address_tells_only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_addresses_advertises_only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ifaddr, "get_adapters", list)
     assert hosts_to_tell(EVERYWHERE) == ("127.0.0.1",)
     assert hosts_to_dial("fe80::1") == ("fe80::1",)
@@ -109,7 +109,7 @@ def test_a_machine_is_cut_off_when_no_interface_leads_to_a_lan(
     assert is_cut_off(meant) is is_so
 
 
-def test_interfaces_that_are_just_changing_stop_no_dialling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dialling_works_while_the_interfaces_cannot_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     def busy() -> list[ifaddr.Adapter]:
         raise OSError("the system is busy")
 

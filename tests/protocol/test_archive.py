@@ -1,4 +1,4 @@
-"""The matches of a home without a node: named, written out however far they have come, forgotten; and their files."""
+"""The matches of a home without a running node: their names, their transcripts, and how they are forgotten."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
 @contextmanager
 def stored(folder: Path, world: World, me: int, table: str = "") -> Iterator[tuple[Store, StoredMatch]]:
-    """Put what a node of the world has on its disk into the store of a home."""
+    """Copy a simulated node's stored match into the store of a home."""
     store = archive.open_store(Home(folder))
     try:
         seed, match = world.seeds[me], match_id(world.data)
@@ -66,8 +66,8 @@ def test_the_transcript_of_an_unfinished_match_names_the_awaited_players(
     assert verdict.awaited == tuple(history.genesis.roster[author].join.nickname for author in history.missing())
 
 
-def test_a_player_left_alone_has_a_file_of_all_that_was_signed(tmp_path: Path) -> None:
-    """The other never comes back: no majority can put them out, and the match never ends."""
+def test_a_player_whose_only_opponent_vanished_has_an_incomplete_transcript(tmp_path: Path) -> None:
+    """Without a majority the opponent cannot be voted out, so the match never ends."""
     world = World(CLASSIC, 2, 3, patience=Patience(5, 5))
     while not any(machine.turn for machine in world.machines):
         assert world.step()
@@ -132,7 +132,7 @@ def match_named(digits: str, *, over: bool = False, name: str = "") -> StoredMat
 
 
 def proposals(tmp_path: Path, tables: str) -> Store:
-    """Return a store with a match for each letter: of one table for one letter, and formed if it is a capital."""
+    """Return a store with a match for each letter. Equal letters share a table; a capital means a formed match."""
     store = Store(Home(tmp_path).store)
     for number, table in enumerate(tables):
         seed = table.upper().encode() * 32
@@ -150,7 +150,7 @@ def proposals(tmp_path: Path, tables: str) -> Store:
     ("tables", "can_go_on"),
     [("a", [0]), ("aa", [1]), ("ab", [1]), ("Ab", [1, 0]), ("aB", [1]), ("abB", [2]), ("ABa", [2, 1, 0])],
 )
-def test_a_proposal_can_be_returned_to_until_another_match_is_begun(
+def test_a_proposal_can_be_resumed_until_another_match_begins(
     tmp_path: Path, tables: str, can_go_on: list[int]
 ) -> None:
     with closing(proposals(tmp_path, tables)) as store:
@@ -158,13 +158,13 @@ def test_a_proposal_can_be_returned_to_until_another_match_is_begun(
         assert archive.to_resume(store, None).created == can_go_on[0]
 
 
-def test_a_proposal_is_not_returned_to_when_another_match_is_over(tmp_path: Path) -> None:
+def test_a_proposal_cannot_be_resumed_after_another_match_has_ended(tmp_path: Path) -> None:
     with closing(proposals(tmp_path, "aB")) as store:
         store.mark_over(store.matches()[0].match)
         assert archive.unfinished(store.matches()) == ()
 
 
-def test_a_match_is_named_by_last_or_any_unique_beginning() -> None:
+def test_a_match_is_found_by_the_word_last_or_a_unique_prefix_of_its_id() -> None:
     matches = (match_named("ab12"), match_named("ab34"), match_named("cd"))
     assert archive.find(matches, "last") == matches[0]
     assert archive.find(matches, " LAST ") == matches[0]
@@ -178,13 +178,13 @@ def test_a_match_is_named_by_last_or_any_unique_beginning() -> None:
 
 
 @pytest.mark.parametrize("typed", ["2026-11-22-friday", " 2026-11-22-Friday", "2026-11-20-classic-abcd0000.p2pdice"])
-def test_a_match_is_named_by_day_and_table_or_by_its_file(typed: str) -> None:
+def test_a_match_is_found_by_day_and_table_or_by_its_file_name(typed: str) -> None:
     matches = (match_named("ab", name="2026-11-22-friday-2"), match_named("abcd", name="2026-11-22-friday"))
     assert archive.find(matches, typed) == matches[1]
 
 
-def test_no_match_is_taken_for_another_with_a_name_like_it() -> None:
-    """Whoever forgets the first match of an evening, and types the same again, must not forget the second."""
+def test_a_match_is_not_found_by_a_prefix_of_its_name() -> None:
+    """A user who forgets the evening's first match and repeats the command must not forget the second."""
     with pytest.raises(NodeError, match="no match here is called 2026-11-22-friday") as caught:
         archive.find((match_named("ab", name="2026-11-22-friday-2"),), "2026-11-22-friday")
     assert caught.value.hint == "did you mean 2026-11-22-friday-2?"
@@ -204,12 +204,12 @@ def test_the_printed_name_of_a_match_finds_it() -> None:
 
 @pytest.mark.parametrize("name", ["", " ", "\t\n"])
 def test_an_empty_name_does_not_find_the_only_match(name: str) -> None:
-    """A script whose variable is not set asked to forget the only match there was, and that was done."""
+    """A script with an unset variable once made the program forget the user's only match."""
     with pytest.raises(NodeError, match="the name of the match is empty"):
         archive.find((match_named("ab12"),), name)
 
 
-def test_a_home_in_use_is_said_to_be(tmp_path: Path) -> None:
+def test_opening_a_home_in_use_reports_that_it_is_in_use(tmp_path: Path) -> None:
     with stored(tmp_path, World(CLASSIC, 2, 6), 0), pytest.raises(NodeError) as caught:
         archive.open_store(Home(tmp_path))
     assert caught.value.code == "home-in-use"
@@ -253,14 +253,14 @@ def put(home: Home, world: World, name: str = "") -> Path:
     return path
 
 
-def test_a_file_is_named_by_day_rules_and_the_first_digits_of_the_id(home: Home, played: World) -> None:
+def test_a_transcript_file_is_named_by_day_ruleset_and_first_digits_of_the_match_id(home: Home, played: World) -> None:
     digits = match(played).hex()[:8]
     assert put(home, played).name == f"2026-11-22-classic-{digits}.p2pdice"
     house = transcript_path(Home(home.path / "other"), match(played), BEGUN, "house-rules")
     assert house.name == f"2026-11-22-house-rules-{digits}.p2pdice"
 
 
-def test_a_match_has_one_file_whatever_day_it_is_and_whatever_the_file_is_called(home: Home, played: World) -> None:
+def test_a_match_keeps_its_file_on_later_days_and_after_the_file_is_renamed(home: Home, played: World) -> None:
     first = put(home, played)
     assert transcript_path(home, match(played), BEGUN + 100_000, "classic") == first
     old = first.rename(home.matches / f"{match(played).hex()}.p2pdice")
@@ -269,8 +269,8 @@ def test_a_match_has_one_file_whatever_day_it_is_and_whatever_the_file_is_called
 
 
 @pytest.mark.parametrize("what", ["another match", "nothing to be read", "a folder"])
-def test_another_file_is_never_overwritten(home: Home, played: World, what: str) -> None:
-    """Two ids that share eight digits: the file that has the name already stays what it is."""
+def test_a_transcript_never_overwrites_another_file(home: Home, played: World, what: str) -> None:
+    """The name is already in use, as when two ids share eight digits. The existing file stays unchanged."""
     taken = transcript_path(home, match(played), BEGUN, "classic")
     other = content(begun(2)) if what == "another match" else b"mine"
     if what == "a folder":
@@ -283,14 +283,14 @@ def test_another_file_is_never_overwritten(home: Home, played: World, what: str)
     assert transcript_of(home, match(played)) == path
 
 
-def test_proofs_and_unreadable_files_are_no_transcripts(home: Home, played: World) -> None:
+def test_unreadable_files_are_not_listed_as_transcripts(home: Home, played: World) -> None:
     path = put(home, played)
     write_whole(home.matches / "x.p2pdice", b"\x92\xb4p2pdice/3/transcript\xc6\xff\xff\xff\xff")
     write_whole(home.matches / "y.p2pdice", b"")
     assert list(transcripts(home)) == [TranscriptFile(match(played), path, played.data)]
 
 
-# Naming one
+# Finding a transcript
 
 
 def last_written(path: Path, seconds: int) -> None:
@@ -298,7 +298,7 @@ def last_written(path: Path, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("named", ["last", "LAST", "id", "ID", "digits", "file", "file without its end", "path"])
-def test_a_transcript_is_named_by_last_its_id_or_its_file(home: Home, played: World, named: str) -> None:
+def test_a_transcript_is_found_by_the_word_last_its_id_or_its_file_name(home: Home, played: World, named: str) -> None:
     path, other = put(home, played), put(home, begun(2))
     last_written(other, 1_000)
     digits = match(played).hex()
@@ -313,8 +313,8 @@ def test_a_transcript_is_named_by_last_its_id_or_its_file(home: Home, played: Wo
     assert transcript_named(home, names.get(named, named)) == path
 
 
-def test_the_last_match_is_the_newest_finished_one_even_if_one_was_begun_after_it(home: Home, played: World) -> None:
-    """``verify last`` failed all evening long, as soon as the second match had begun."""
+def test_the_last_match_is_the_newest_finished_one_even_if_another_began_later(home: Home, played: World) -> None:
+    """``verify last`` once failed as soon as a second match had begun."""
     finished = begun(2)
     with stored(home.path, finished, 0, table="Friday") as (store, match):
         store.mark_over(match.match)
@@ -322,7 +322,7 @@ def test_the_last_match_is_the_newest_finished_one_even_if_one_was_begun_after_i
     home.identity.unlink()  # each of these worlds has players of its own
     with stored(home.path, played, 0, table="Friday"):
         assert transcript_named(home, "last") == path
-        unfinished = put(home, played)  # as matches save writes it
+        unfinished = put(home, played)  # as `matches save` writes it
         assert transcript_named(home, "last") == path
     path.unlink()
     with pytest.raises(NodeError, match="the transcript of the last match is not here"):
@@ -331,8 +331,8 @@ def test_the_last_match_is_the_newest_finished_one_even_if_one_was_begun_after_i
     assert transcript_named(home, "last") == unfinished
 
 
-def test_the_last_match_is_the_one_that_ended_last_even_if_it_was_begun_first(home: Home, played: World) -> None:
-    """After an older match was resumed and finished, ``verify last`` judged the newer one that was over before."""
+def test_the_last_match_is_the_one_that_ended_last_even_if_it_began_first(home: Home, played: World) -> None:
+    """After an older match was resumed and finished, ``verify last`` once judged a newer one."""
     older, newer = begun(2), played
     with stored(home.path, older, 0, table="Friday"):
         path = put(home, older)
@@ -351,15 +351,13 @@ def test_the_last_match_is_the_one_that_ended_last_even_if_it_was_begun_first(ho
         assert archive.find(store.matches(), "last", store.written_last).match == match(newer)
 
 
-def test_without_a_note_the_last_match_is_the_newest(home: Home, played: World) -> None:
+def test_if_the_note_file_is_missing_the_last_match_is_the_newest(home: Home, played: World) -> None:
     with stored(home.path, played, 0) as (store, kept):
         store.database.note.remove()
         assert archive.find(store.matches(), "last", store.written_last) == kept
 
 
-def test_a_match_that_was_watched_is_the_last_one_if_it_is_the_newest_that_is_finished(
-    home: Home, played: World
-) -> None:
+def test_a_watched_match_is_the_last_one_if_it_is_the_newest_finished_match(home: Home, played: World) -> None:
     watched = put(home, begun(2))
     with stored(home.path, played, 0, table="Friday") as (store, match):  # begun in 1970
         put(home, played)
@@ -377,14 +375,16 @@ def test_a_spectator_without_a_store_finds_the_watched_match(home: Home, played:
         transcript_named(home, "2026-11-22-friday")
 
 
-def test_the_files_of_an_older_version_are_found(home: Home, played: World) -> None:
-    """They were named by the whole id."""
+def test_transcript_files_of_an_older_version_are_found(home: Home, played: World) -> None:
+    """Their names were the whole id."""
     digits = match(played).hex()
     path = put(home, played, f"{digits}.p2pdice")
     assert {transcript_named(home, name) for name in ("last", digits[:8], digits, f"{digits}.p2pdice")} == {path}
 
 
-def test_a_file_that_exists_wins(home: Home, played: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_existing_path_takes_precedence_over_a_match_name(
+    home: Home, played: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(home, played)
     monkeypatch.chdir(tmp_path)
     Path("last").write_bytes(b"mine")
@@ -397,7 +397,7 @@ def test_a_damaged_file_is_found_by_its_name(home: Home) -> None:
     assert transcript_named(home, path.stem) == path
 
 
-def test_a_name_that_could_be_two_is_none(home: Home, played: World) -> None:
+def test_an_ambiguous_prefix_is_refused(home: Home, played: World) -> None:
     worlds = [begun(seed) for seed in range(20)]
     for world in worlds:
         put(home, world)
@@ -408,15 +408,13 @@ def test_a_name_that_could_be_two_is_none(home: Home, played: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["match.p2pdice", "./last", "a/b", "", " ", "../store", "3f2a.txt", "\x1b[2J"])
-def test_a_missing_file_is_said_to_be_missing(home: Home, played: World, text: str) -> None:
+def test_a_missing_file_is_reported_as_missing(home: Home, played: World, text: str) -> None:
     put(home, played)
     with pytest.raises(FileNotFoundError):
         transcript_named(home, text)
 
 
-def test_by_its_table_a_match_is_found_and_one_without_a_transcript_is_said_to_have_none(
-    home: Home, played: World
-) -> None:
+def test_a_match_is_found_by_its_table_and_a_missing_transcript_is_reported(home: Home, played: World) -> None:
     with stored(home.path, played, 0, table="Friday's!") as (_, kept):
         name = kept.name
     assert name == f"{date.fromtimestamp(kept.created)}-fridays"
@@ -430,7 +428,7 @@ def test_by_its_table_a_match_is_found_and_one_without_a_transcript_is_said_to_h
         transcript_named(home, "2026-01-01-monday")
 
 
-def test_while_somebody_plays_transcripts_are_named_as_ever(home: Home, played: World) -> None:
+def test_transcripts_are_found_while_the_home_is_in_use(home: Home, played: World) -> None:
     with stored(home.path, played, 0, table="Friday") as (_, kept):
         path = put(home, played)
         assert transcript_named(home, match(played).hex()[:8]) == path
@@ -438,7 +436,7 @@ def test_while_somebody_plays_transcripts_are_named_as_ever(home: Home, played: 
         assert transcript_named(home, kept.name) == path
 
 
-def test_a_printed_path_needs_no_quotes(home: Home, played: World) -> None:
+def test_the_name_of_a_transcript_file_needs_no_shell_quotes(home: Home, played: World) -> None:
     assert re.fullmatch("[a-z0-9.-]+", put(home, played).name)
 
 
@@ -456,12 +454,12 @@ def test_every_match_name_is_safe_in_a_shell(text: str) -> None:
 
 
 @given(st.text(alphabet="abcdef0123456789-", max_size=60))
-def test_no_table_name_is_the_transcript_name_of_another_match(text: str) -> None:
+def test_no_table_name_looks_like_the_transcript_name_of_a_match(text: str) -> None:
     assert not re.search("-[0-9a-f]{8,}$", slug(text))
 
 
 @given(st.lists(st.sampled_from(["friday", "friday-2", "friday-99999", "saturday"]), max_size=12))
-def test_no_two_matches_get_one_name_and_none_gets_a_long_one(tables: list[str]) -> None:
+def test_match_names_are_unique_and_short(tables: list[str]) -> None:
     taken: list[str] = []
     for table in tables:
         taken.append(free_name(f"2026-11-22-{table}", taken))
@@ -469,17 +467,17 @@ def test_no_two_matches_get_one_name_and_none_gets_a_long_one(tables: list[str])
     assert max(map(len, taken), default=0) <= len("2026-11-22-friday-99999-12")
 
 
-def test_a_second_match_at_a_table_is_called_the_second() -> None:
+def test_further_matches_at_a_table_get_a_number() -> None:
     assert free_name("friday", ["friday"]) == "friday-2"
     assert free_name("friday", ["friday", "friday-2"]) == "friday-3"
 
 
-def test_the_name_of_a_match_is_not_given_again_while_a_later_one_is_there() -> None:
+def test_a_freed_match_name_is_not_reused_while_a_later_number_exists() -> None:
     assert free_name("friday", ["friday-2"]) == "friday-3"
 
 
 @given(st.binary(min_size=4, max_size=4), st.sets(st.binary(min_size=32, max_size=32), min_size=1, max_size=5))
-def test_the_digits_that_are_shown_name_one_match_only(start: bytes, ids: set[bytes]) -> None:
+def test_the_displayed_digits_identify_exactly_one_match(start: bytes, ids: set[bytes]) -> None:
     matches = {start + each[4:] for each in ids} | ids
     for match in matches:
         shown = short_id(match, matches)

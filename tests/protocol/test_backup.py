@@ -1,4 +1,4 @@
-"""A backup holds one moment of a home, also while it is in use, and nothing of a match that could be returned to."""
+"""A backup is a snapshot of a home, even of a home in use, without any match that could be resumed."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def test_a_home_is_restored_with_its_key_its_people_and_its_finished_matches(hom
         assert restored.matches() == (finished,)
         assert restored.messages(finished.match) == store.messages(finished.match)
         met = sum(each.matches for each in store.people.everybody())
-        fill(restored)  # the numbers of new matches are none under which somebody was met
+        fill(restored)  # new match numbers must not collide with the numbers in restored meetings
         assert sum(each.matches for each in restored.people.everybody()) == met + 1
 
 
-def test_meetings_of_several_homes_in_a_row_all_count(tmp_path: Path) -> None:
-    """Each home numbers its matches from 1 again, and none of these matches was over when it was backed up."""
+def test_meetings_add_up_across_repeated_restores(tmp_path: Path) -> None:
+    """Each restored home numbers its matches from 1 again. None of the matches had ended when it was backed up."""
     home = Home(tmp_path / "home-0")
     Identity.load_or_create(home.path)
     for count in range(1, 4):
@@ -95,7 +95,7 @@ def test_meetings_of_several_homes_in_a_row_all_count(tmp_path: Path) -> None:
 
 
 def test_nothing_of_an_unfinished_match_is_in_a_backup(home: Home, tmp_path: Path) -> None:
-    """Not even in pages that SQLite does not use any more."""
+    """Not even in unused pages of the SQLite file."""
     backup.back_up(home, tmp_path / "backup")
     content = (tmp_path / "backup").read_bytes()
     assert FINISHED_SEEDS[0] in content
@@ -105,7 +105,7 @@ def test_nothing_of_an_unfinished_match_is_in_a_backup(home: Home, tmp_path: Pat
     assert RUNNING_SEEDS[0] not in Home(tmp_path / "new").store.read_bytes()
 
 
-def test_a_backup_of_a_home_in_use_has_all_that_is_committed(home: Home, tmp_path: Path) -> None:
+def test_a_backup_of_a_home_in_use_has_all_committed_data(home: Home, tmp_path: Path) -> None:
     with closing(Store(home.store)) as store:
         match = match_id(FINISHED.encoded())
         for count in range(3):
@@ -128,7 +128,7 @@ def test_a_backup_keeps_the_passphrase_of_the_key(home: Home, tmp_path: Path) ->
     assert Identity.load(new.identity, "correct horse").public == OWNER.public
 
 
-def test_no_file_is_overwritten(home: Home, tmp_path: Path) -> None:
+def test_a_backup_overwrites_no_file(home: Home, tmp_path: Path) -> None:
     (tmp_path / "backup").write_text("mine")
     with pytest.raises(FileExistsError):
         backup.back_up(home, tmp_path / "backup")
@@ -136,7 +136,7 @@ def test_no_file_is_overwritten(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
-def test_no_other_account_can_read_a_backup_or_what_is_restored(home: Home, tmp_path: Path) -> None:
+def test_no_other_account_can_read_a_backup_or_a_restored_home(home: Home, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         backup.back_up(home, tmp_path / "backup")
@@ -148,7 +148,7 @@ def test_no_other_account_can_read_a_backup_or_what_is_restored(home: Home, tmp_
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new").iterdir()} == {0o600}
 
 
-def test_a_home_that_remembers_something_keeps_it_and_its_former_key(home: Home, tmp_path: Path) -> None:
+def test_restoring_into_a_home_with_data_keeps_its_store_and_its_former_key(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")
     other = Home(tmp_path / "other")
     Identity.load_or_create(other.path)
@@ -169,14 +169,14 @@ def test_a_home_that_remembers_something_keeps_it_and_its_former_key(home: Home,
 
 
 def lose(store: Store, bet: int) -> Purse:
-    """Let the owner of a store lose a bet, in a match with somebody else."""
+    """Record a lost bet in the owner's purse, and return the purse."""
     purse = PurseKeeper(store, OWNER.public, lambda _: None).own.purse.with_record(loss(bytes(32), bet, 0))
     store.purses.bind(OwnPurse(purse), bytes(32), [(bytes(32), 0, 0, b"")])
     return purse
 
 
-def test_whom_a_home_trusts_is_trusted_in_the_restored_store_too(home: Home, tmp_path: Path) -> None:
-    """A purse was not restored because one person was trusted, and its owner was told of a newcomer's coins."""
+def test_a_trusted_player_is_still_trusted_after_a_restore(home: Home, tmp_path: Path) -> None:
+    """A home that trusted one player once did not get its purse restored, so the owner had a newcomer's coins."""
     with closing(Store(home.store)) as store:
         own = lose(store, 1)
     backup.back_up(home, tmp_path / "backup")
@@ -189,8 +189,8 @@ def test_whom_a_home_trusts_is_trusted_in_the_restored_store_too(home: Home, tmp
         assert PurseKeeper(store, OWNER.public, lambda _: None).own.purse.head == own.head
 
 
-def test_a_purse_that_was_used_is_kept_though_its_matches_are_forgotten(home: Home, tmp_path: Path) -> None:
-    """An older purse would contradict it."""
+def test_a_restore_keeps_a_used_purse_even_if_its_matches_are_forgotten(home: Home, tmp_path: Path) -> None:
+    """An older copy of the purse would contradict it."""
     backup.back_up(home, tmp_path / "backup")
     with closing(Store(home.store)) as store:
         own = lose(store, 1)
@@ -209,7 +209,7 @@ def test_a_key_file_alone_can_be_restored(home: Home, tmp_path: Path) -> None:
     assert new.identity.read_bytes() == home.identity.read_bytes()
 
 
-def test_a_damaged_store_is_put_aside_for_that_of_the_backup(home: Home, tmp_path: Path) -> None:
+def test_a_restore_renames_a_damaged_store_and_replaces_it(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")
     expected = people(home)
     home.store.write_bytes(b"no database at all" * 1000)
@@ -222,8 +222,8 @@ def test_a_damaged_store_is_put_aside_for_that_of_the_backup(home: Home, tmp_pat
     assert people(home) == expected
 
 
-def test_the_log_of_a_damaged_store_is_kept_with_it(home: Home, tmp_path: Path) -> None:
-    """Without its log, a store is an old one."""
+def test_the_write_ahead_log_of_a_damaged_store_is_kept_with_it(home: Home, tmp_path: Path) -> None:
+    """Without its log, the store would lack the newest transactions."""
     backup.back_up(home, tmp_path / "backup")
     killed = Home(tmp_path / "killed")
     killed.path.mkdir(mode=0o700)
@@ -241,8 +241,8 @@ def test_the_log_of_a_damaged_store_is_kept_with_it(home: Home, tmp_path: Path) 
     assert kept.with_name(f"{kept.name}-newest").exists()
 
 
-def test_nothing_of_a_store_that_is_gone_stays_beside_the_restored_one(home: Home, tmp_path: Path) -> None:
-    """SQLite would read its log, and its note would tell of a loss."""
+def test_leftover_files_of_a_deleted_store_are_removed_on_restore(home: Home, tmp_path: Path) -> None:
+    """SQLite would read the leftover log, and the leftover note would report lost data."""
     backup.back_up(home, tmp_path / "backup")
     home.store.unlink()
     rest = [home.store.with_name(f"{home.store.name}{ending}") for ending in ("-wal", "-shm", "-newest")]
@@ -253,7 +253,7 @@ def test_nothing_of_a_store_that_is_gone_stays_beside_the_restored_one(home: Hom
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
-def test_nothing_is_restored_beside_a_key_that_cannot_be_trusted(home: Home, tmp_path: Path) -> None:
+def test_nothing_is_restored_into_a_home_whose_key_others_can_read(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")
     home.store.write_bytes(b"no database at all" * 1000)
     home.identity.write_bytes(IDENTITIES[FINISHED.roster[1].join.identity].encoded())
@@ -274,7 +274,7 @@ def test_a_home_in_use_is_not_changed(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no backup" * 1000, b"-----BEGIN PRIVATE KEY-----\nAAAA\n"])
-def test_a_file_that_is_no_backup_changes_nothing(tmp_path: Path, content: bytes) -> None:
+def test_restoring_a_file_that_is_no_backup_changes_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "backup").write_bytes(content)
     with pytest.raises(BackupError):
         backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
@@ -300,7 +300,7 @@ def test_a_file_that_is_no_backup_changes_nothing(tmp_path: Path, content: bytes
         "CREATE VIRTUAL TABLE v USING fts5(x)",
     ],
 )
-def test_a_backup_that_was_altered_changes_nothing(home: Home, tmp_path: Path, damage: str) -> None:
+def test_restoring_an_altered_backup_changes_nothing(home: Home, tmp_path: Path, damage: str) -> None:
     backup.back_up(home, tmp_path / "backup")
     with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
         database.execute(damage)
@@ -311,7 +311,7 @@ def test_a_backup_that_was_altered_changes_nothing(home: Home, tmp_path: Path, d
     assert not new.store.exists()
 
 
-def test_a_backup_that_has_changed_by_now_is_the_one_that_is_named(
+def test_the_error_for_a_backup_that_changes_during_a_restore_names_the_original_path(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "backup"
@@ -328,7 +328,7 @@ def test_a_backup_that_has_changed_by_now_is_the_one_that_is_named(
 
 
 @pytest.mark.parametrize("made", [-1, 99_999_999_999_999_999])
-def test_a_backup_made_at_any_time_has_a_date(home: Home, tmp_path: Path, made: int) -> None:
+def test_a_backup_with_an_impossible_timestamp_still_has_a_date(home: Home, tmp_path: Path, made: int) -> None:
     backup.back_up(home, tmp_path / "backup")
     with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
         database.execute("UPDATE backup SET made = ?", (made,))
@@ -338,15 +338,15 @@ def test_a_backup_made_at_any_time_has_a_date(home: Home, tmp_path: Path, made: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
-def test_a_file_that_never_ends_is_no_backup(tmp_path: Path) -> None:
+def test_a_pipe_is_no_backup(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BackupError, match="this is a pipe, not a file"):
         backup.look(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("table", ["messages", "matches", "meetings", "purses", "backup"])
-def test_a_backup_in_which_one_bit_has_flipped_changes_nothing(home: Home, tmp_path: Path, table: str) -> None:
-    """The pages of the database still fit, so only a hash of all that was written tells."""
+def test_restoring_a_backup_with_one_flipped_bit_changes_nothing(home: Home, tmp_path: Path, table: str) -> None:
+    """SQLite finds no fault in its pages, so only the hash over the backup's content reveals the change."""
     with closing(Store(home.store)) as store:
         lose(store, 1)
     backup.back_up(home, tmp_path / "backup")
@@ -356,16 +356,14 @@ def test_a_backup_in_which_one_bit_has_flipped_changes_nothing(home: Home, tmp_p
     content = value.encode() if isinstance(value, str) else value
     data = bytearray((tmp_path / "backup").read_bytes())
     place = data.index(content)
-    data[place + len(content) // 2] ^= 0x20 if table == "backup" else 1  # a letter of the key file, still one
+    data[place + len(content) // 2] ^= 0x20 if table == "backup" else 1  # of the key file: a letter stays a letter
     (tmp_path / "backup").write_bytes(data)
     with pytest.raises(BackupError, match="is damaged"):
         backup.restore(Home(tmp_path / "new"), tmp_path / "backup")
     assert not Home(tmp_path / "new").store.exists()
 
 
-def test_a_store_in_which_something_cannot_be_read_is_put_aside_as_its_error_recommends(
-    home: Home, tmp_path: Path
-) -> None:
+def test_restoring_a_backup_replaces_a_store_with_an_unreadable_row(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")
     expected = people(home)
     with closing(sqlite3.connect(home.store)) as database:
@@ -378,7 +376,7 @@ def test_a_store_in_which_something_cannot_be_read_is_put_aside_as_its_error_rec
     assert people(home) == expected
 
 
-def test_a_backup_with_a_damaged_page_changes_nothing(home: Home, tmp_path: Path) -> None:
+def test_restoring_a_backup_with_a_damaged_page_changes_nothing(home: Home, tmp_path: Path) -> None:
     backup.back_up(home, tmp_path / "backup")
     content = bytearray((tmp_path / "backup").read_bytes())
     content[4096:8192] = bytes(4096)
@@ -388,7 +386,7 @@ def test_a_backup_with_a_damaged_page_changes_nothing(home: Home, tmp_path: Path
     assert not (tmp_path / "new").joinpath("identity.key").exists()
 
 
-def test_a_damaged_store_is_not_backed_up_as_if_it_were_whole(home: Home, tmp_path: Path) -> None:
+def test_a_damaged_store_is_not_backed_up(home: Home, tmp_path: Path) -> None:
     content = bytearray(home.store.read_bytes())
     content[8192:] = b"\xff" * (len(content) - 8192)
     home.store.write_bytes(content)
@@ -426,10 +424,10 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_backup_is_read_only_if_its_tables_are_those_that_are_written(
+def test_a_backup_is_read_only_if_its_schema_is_the_expected_one(
     home: Home, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A right hash does not help: its author can make one. No row is read before."""
+    """A matching hash is no defence, as the attacker can compute it. The schema is checked before any row is read."""
     path = tmp_path / "backup"
     backup.back_up(home, path)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -448,18 +446,18 @@ def test_a_backup_is_read_only_if_its_tables_are_those_that_are_written(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_file_that_is_too_long_for_a_backup_is_not_opened(
+def test_a_file_longer_than_the_limit_of_a_backup_is_not_opened(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "backup"
     backup.back_up(home, path)
-    os.truncate(path, BACKUP + 1)  # takes no room on most disks
+    os.truncate(path, BACKUP + 1)  # sparse on most file systems
     monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: pytest.fail("it was opened"))
     with pytest.raises(BackupError, match="is longer than 1024 MiB"):
         backup.look(path)
 
 
-def test_a_backup_with_another_key_beside_its_own_is_that_of_the_first(home: Home, tmp_path: Path) -> None:
+def test_a_second_row_with_a_key_in_a_backup_is_ignored(home: Home, tmp_path: Path) -> None:
     made = backup.back_up(home, tmp_path / "backup")
     with closing(sqlite3.connect(tmp_path / "backup", isolation_level=None)) as database:
         database.execute("INSERT INTO backup VALUES (x'00', 0, x'00')")

@@ -1,5 +1,4 @@
-"""The ballot on one root, line by line of SPEC.md, §6; tests/simulation/small_worlds.py explores all of them
-together."""
+"""The ballot on one root, line by line of SPEC.md, §6; tests/simulation/small_worlds.py explores all lines together."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ TIMES = range(3)
 
 
 class Live(Position):
-    """A position whose players in the game are given by themselves."""
+    """A position in which a test sets the players in the game directly."""
 
     @property
     def live(self) -> tuple[int, ...]:
@@ -29,7 +28,7 @@ class Live(Position):
 
 
 class Play:
-    """A made-up game: steps by kind and who owes them, the last one again and again."""
+    """An invented game: a script of steps (kind and owing players), whose last step repeats for ever."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class Play:
         )
 
     def judge(self, position: Position, signed: Signed) -> None:
-        """All is legal."""
+        """Accept every message."""
 
     def tip_after(self, position: Position, entries: Mapping[int, Signed]) -> bytes:
         named = {} if position.kind is Kind.LOCK else entries
@@ -73,7 +72,7 @@ class Play:
 
 
 def said(position: Position, author: int, kind: int | None = None, which: int = 0) -> Signed:
-    """Return a message for the step of a position: one of several that its author might sign."""
+    """Return a message for the step of a position; different ``which`` give contradicting messages."""
     kind = kind if kind is not None else position.kind
     assert kind is not None
     message = Message(MATCH, position.step, position.tip, author, kind, which)
@@ -81,7 +80,7 @@ def said(position: Position, author: int, kind: int | None = None, which: int = 
 
 
 class Table:
-    """A ballot, and what is told to it."""
+    """A ballot to which tests give messages and votes."""
 
     def __init__(self, play: Play, me: int = 0) -> None:
         self.play = play
@@ -95,13 +94,13 @@ class Table:
         return outcome
 
     def go(self, authors: Collection[int], which: int = 0) -> None:
-        """Let these give what they owe the open step."""
+        """Give the ballot the messages that these authors owe the open step."""
         open_step = self.ballot.line[-1]
         for author in authors:
             self.give(said(open_step, author, which=which))
 
     def value(self, *absent: int, position: Position | None = None) -> VoteValue:
-        """Return the value of the open step: its LOCK, or without the absent."""
+        """Return the value that closes a step: its LOCK, or the messages held of all but ``absent``."""
         place = position or self.ballot.line[-1]
         if place.kind is Kind.LOCK:
             return VoteValue(place.step, place.tip, place.signed_hash)
@@ -126,24 +125,24 @@ class Table:
 
 
 def turn(me: int = 1) -> Table:
-    """Return a table of three with the move of player 0, who is silent."""
+    """Return a table of three on which player 0 is on turn and has sent nothing."""
     return Table(Play((Kind.MOVE, (0,)), (Kind.LOCK, TIMES)), me)
 
 
 # Wishes
 
 
-def test_a_wish_at_an_ordinary_step_takes_the_end_of_patience_with_all_who_are_missing() -> None:
+def test_a_wish_at_an_ordinary_step_needs_a_timeout_of_every_missing_player() -> None:
     table = Table(Play((Kind.COMMIT, TIMES), (Kind.LOCK, TIMES)))
     table.go([0])
     assert table.ballot.missing == (1, 2)
     assert table.ballot.wish({1}) is None
-    assert table.ballot.wish({1, 2}) is None, "one is no majority of three"
+    assert table.ballot.wish({1, 2}) is None, "one player is no majority of three"
     table.go([1])
     assert table.ballot.wish({2}) == table.value(2)
 
 
-def test_a_wish_at_a_lock_is_that_it_stands_and_takes_patience_with_one_or_a_vote_of_one() -> None:
+def test_a_wish_for_a_lock_needs_one_timeout_or_one_vote() -> None:
     table = Table(Play((Kind.LOCK, TIMES)))
     table.go([0])
     assert table.ballot.wish(()) is None
@@ -152,7 +151,7 @@ def test_a_wish_at_a_lock_is_that_it_stands_and_takes_patience_with_one_or_a_vot
     assert table.ballot.wish(()) == table.value()
 
 
-def test_who_has_voted_wishes_for_a_lock_that_it_may_not_sign() -> None:
+def test_a_node_that_has_voted_wishes_for_a_lock_it_may_not_sign() -> None:
     table = turn()
     table.absents(table.value(0), 1)
     table.go([0])
@@ -161,7 +160,7 @@ def test_who_has_voted_wishes_for_a_lock_that_it_may_not_sign() -> None:
     assert table.ballot.wish(()) == table.value()
 
 
-def test_who_has_signed_the_lock_of_another_branch_wishes_for_this_one() -> None:
+def test_a_node_that_signed_after_another_branch_wishes_for_the_lock_of_the_followed_one() -> None:
     table = Table(Play((Kind.MOVE, (0,)), (Kind.LOCK, range(4)), base=range(4)), 1)
     table.ballot.convict(0)
     table.give(said(table.play.root, 0), said(following(table, 0), 1))
@@ -170,7 +169,7 @@ def test_who_has_signed_the_lock_of_another_branch_wishes_for_this_one() -> None
     assert table.ballot.wish(()) == table.value()
 
 
-def test_who_has_left_or_was_never_in_the_base_wishes_nothing() -> None:
+def test_a_node_that_has_left_or_is_not_in_the_base_has_no_wish() -> None:
     for me in (2, 3):
         play = Play((Kind.COMMIT, TIMES), (Kind.LOCK, (0, 1)), base=(0, 1, 2), live=(0, 1, 2))
         table = Table(play, me)
@@ -178,7 +177,7 @@ def test_who_has_left_or_was_never_in_the_base_wishes_nothing() -> None:
         assert table.ballot.wish({0, 1}) is None
 
 
-# Line 2: what a node may sign
+# Line 2 of SPEC.md, §6: what a node may sign
 
 
 @pytest.mark.parametrize("reason", ["a vote", "a nil vote", "a leading polka", "a LOCK of another branch"])
@@ -204,33 +203,33 @@ def test_a_lock_is_not_signed_after(reason: str) -> None:
 # Rounds
 
 
-def test_a_round_is_over_when_a_majority_has_closed_it_whatever_for() -> None:
+def test_a_round_ends_with_closes_of_a_majority_even_for_different_values() -> None:
     table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
     value = table.value(0)
     table.closes(None, 0, 1)
     assert table.ballot.round == 0
     table.closes(value._replace(tip=bytes(32)), 2)
-    assert table.ballot.round == 1, "though the value is unknown: a third CLOSE of theirs, for nil, may not be kept"
+    assert table.ballot.round == 1, "a CLOSE for an unknown value counts too"
     table.closes(None, 0, 2, 3, number=7)
     assert table.ballot.round == 8
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_no_round_is_before_one_in_which_this_node_has_voted(is_known: bool) -> None:
+def test_the_round_is_at_least_the_last_one_this_node_voted_in(is_known: bool) -> None:
     table = turn()
     table.absents(table.value(0) if is_known else VoteValue(9, bytes(32), (b"",)), 1, number=4)
     table.absents(table.value(0), 2, number=9)
     assert table.ballot.round == 4
 
 
-def test_votes_of_the_previous_round_are_news_and_older_ones_late() -> None:
+def test_votes_of_the_previous_round_are_taken_and_older_ones_are_late() -> None:
     table = turn()
     table.closes(None, 0, 2, number=1)
     for number, outcome in ((2, Outcome.ADDED), (1, Outcome.ADDED), (0, Outcome.LATE)):
         assert table.vote(Vote(table.play.root.tip, 0, False, number, table.value(0), -1)) is outcome
 
 
-def test_votes_of_a_later_round_count_when_that_round_has_come() -> None:
+def test_votes_of_a_later_round_count_once_that_round_begins() -> None:
     table = turn()
     table.absents(table.value(0), 0, 2, number=1)
     assert table.ballot.leading is None
@@ -241,7 +240,7 @@ def test_votes_of_a_later_round_count_when_that_round_has_come() -> None:
 # Polkas
 
 
-def test_the_leading_polka_is_the_wish_and_it_is_named() -> None:
+def test_an_absent_vote_is_for_the_leading_polka_and_names_its_round() -> None:
     table = turn()
     value = table.value(0)
     table.absents(value, 0, 2)
@@ -260,7 +259,7 @@ def test_the_latest_polka_leads() -> None:
     assert table.ballot.wish(()) == lock
 
 
-def test_a_vote_that_names_an_unknown_polka_counts_when_that_is_known() -> None:
+def test_a_vote_that_names_an_unknown_polka_counts_once_that_polka_is_known() -> None:
     table = turn()
     value = table.value(0)
     table.closes(None, 0, 2)
@@ -271,7 +270,7 @@ def test_a_vote_that_names_an_unknown_polka_counts_when_that_is_known() -> None:
     assert table.ballot.leading.round == 1
 
 
-def test_a_polka_with_a_cheat_leads_only_if_somebody_else_has_closed_it_and_is_never_closed() -> None:
+def test_a_polka_with_a_cheats_vote_leads_only_after_another_players_close() -> None:
     table = turn()
     value = table.value(0)
     table.absents(value, 0, 2)
@@ -297,7 +296,7 @@ def test_votes_of_players_who_left_before_the_step_decide_nothing() -> None:
     assert table.ballot.closed is not None
 
 
-def test_nodes_share_the_votes_of_the_leading_polka_however_many_rounds_have_passed() -> None:
+def test_nodes_share_the_votes_of_the_leading_polka_even_after_many_rounds() -> None:
     table = turn()
     table.absents(table.value(0), 0, 2)
     for number in range(4):
@@ -306,7 +305,7 @@ def test_nodes_share_the_votes_of_the_leading_polka_however_many_rounds_have_pas
     assert shared == {(0, 0), (2, 0)}
 
 
-def test_nothing_is_voted_that_leaves_no_majority_or_nobody_in_the_game() -> None:
+def test_no_vote_may_put_out_all_players_in_the_game() -> None:
     play = Play((Kind.COMMIT, (0, 1)), base=(0, 1, 2, 3), live=(0, 1))
     table = Table(play, 2)
     value = VoteValue(play.root.step, play.root.tip, (b"", b""))
@@ -315,7 +314,7 @@ def test_nothing_is_voted_that_leaves_no_majority_or_nobody_in_the_game() -> Non
     assert table.ballot.wish({0, 1}) is None
 
 
-def test_the_last_lock_is_decided_though_nobody_is_in_the_game_any_more() -> None:
+def test_the_last_lock_is_decided_although_no_player_is_in_the_game() -> None:
     play = Play((Kind.LOCK, (0, 1)), base=(0, 1, 2))
     play.root = play.root._replace(players=())
     table = Table(play, 0)
@@ -325,7 +324,7 @@ def test_the_last_lock_is_decided_though_nobody_is_in_the_game_any_more() -> Non
 
 
 @pytest.mark.parametrize("entries", [(b"",) * 2, (b"x" * 32,), b"state".ljust(32)])
-def test_a_value_that_fits_no_step_or_names_what_is_not_here_counts_for_nothing(entries: tuple[bytes, ...]) -> None:
+def test_votes_for_a_malformed_or_unknown_value_do_not_count(entries: tuple[bytes, ...]) -> None:
     table = turn()
     root = table.play.root
     table.absents(VoteValue(root.step, root.tip, entries), 0, 2)
@@ -336,7 +335,7 @@ def test_a_value_that_fits_no_step_or_names_what_is_not_here_counts_for_nothing(
 # Decisions
 
 
-def test_a_decision_takes_a_majority_of_one_round_and_of_the_whole_base() -> None:
+def test_a_decision_needs_a_majority_of_the_whole_base_in_one_round() -> None:
     table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
     value = table.value(0)
     table.closes(value, 1, 2)
@@ -348,8 +347,8 @@ def test_a_decision_takes_a_majority_of_one_round_and_of_the_whole_base() -> Non
     assert [signed.message.author for signed in closed.certificate] == [1, 2, 3]
 
 
-def test_half_of_those_who_stay_in_the_game_have_voted_in_whatever_round() -> None:
-    """Two in the game and three out of it: these alone cannot put anybody out."""
+def test_a_decision_needs_votes_of_half_the_players_who_stay_in_the_game() -> None:
+    """With two players in the game and three out of it, the three alone cannot put a player out."""
     play = Play((Kind.MOVE, (0,)), base=range(5), live=(0, 1))
     table = Table(play, 2)
     value = VoteValue(play.root.step, play.root.tip, (b"",))
@@ -362,13 +361,13 @@ def test_half_of_those_who_stay_in_the_game_have_voted_in_whatever_round() -> No
     assert kinds == [(Kind.ABSENT, 1), (Kind.CLOSE, 2), (Kind.CLOSE, 3), (Kind.CLOSE, 4)]
 
 
-def test_two_finalists_and_two_witnesses_go_on_with_a_lock_that_one_finalist_does_not_sign() -> None:
+def test_a_finalist_and_two_players_out_of_the_game_close_a_lock_without_the_other_finalist() -> None:
     table = Table(Play((Kind.LOCK, (0, 1)), base=range(4), live=(0, 1)), 0)
     table.closes(table.value(), 0, 2, 3)
     assert table.ballot.closed is not None
 
 
-def test_a_lock_of_all_is_closed_whatever_was_voted_also_on_a_branch() -> None:
+def test_a_lock_signed_by_all_closes_despite_votes_for_another_value() -> None:
     table = turn()
     table.absents(table.value(0), 0, 1, 2)
     table.go([0])
@@ -379,8 +378,8 @@ def test_a_lock_of_all_is_closed_whatever_was_voted_also_on_a_branch() -> None:
     assert (closed.position, closed.certificate) == (lock, ())
 
 
-def test_a_decision_of_a_round_that_is_long_over_is_taken_when_it_is_shown() -> None:
-    """Others have decided and gone on, and vote here no more."""
+def test_a_decision_of_a_much_earlier_round_is_accepted() -> None:
+    """The other players have decided and moved on, and will not vote on this root again."""
     table = turn()
     value = table.value(0)
     for number in range(5):
@@ -390,10 +389,10 @@ def test_a_decision_of_a_round_that_is_long_over_is_taken_when_it_is_shown() -> 
     assert table.ballot.closed is not None
 
 
-# Lines 4 and 5
+# Lines 4 and 5 of SPEC.md, §6
 
 
-def test_a_close_is_for_the_round_that_runs_and_there_is_one() -> None:
+def test_a_node_closes_only_the_current_round_and_only_once() -> None:
     table = turn()
     value = table.value(0)
     table.absents(value, 1, 2)
@@ -404,10 +403,10 @@ def test_a_close_is_for_the_round_that_runs_and_there_is_one() -> None:
     assert (table.ballot.close_vote, table.ballot.nil_vote, table.ballot.absent_vote({0})) == (None, None, None)
     table.closes(None, 0, 2)
     assert table.ballot.round == 1
-    assert table.ballot.close_vote is None, "that polka was of another round"
+    assert table.ballot.close_vote is None, "the polka belongs to the previous round"
 
 
-def test_a_round_ends_with_nil_only_for_who_is_in_it() -> None:
+def test_a_node_closes_a_round_with_nil_only_after_a_vote_in_it() -> None:
     table = turn()
     assert table.ballot.nil_vote is None
     table.absents(table.value(0), 1)
@@ -416,7 +415,7 @@ def test_a_round_ends_with_nil_only_for_who_is_in_it() -> None:
     assert (table.ballot.nil_vote, table.ballot.absent_vote({0})) == (None, None)
 
 
-def test_what_a_vote_rests_on_is_shown_first() -> None:
+def test_the_grounds_of_a_vote_begin_with_the_message_before_its_step() -> None:
     table = Table(Play((Kind.MOVE, (0,)), (Kind.MOVE, (1,)), (Kind.LOCK, TIMES)), 2)
     table.go([0])
     value = table.value(1)
@@ -433,7 +432,7 @@ def test_what_a_vote_rests_on_is_shown_first() -> None:
 
 
 def branching() -> Table:
-    """Return a table whose first mover has signed two moves; two steps follow before the LOCK."""
+    """Return a table at which player 0, who is on turn, is convicted; a COMMIT and a LOCK follow."""
     table = Table(Play((Kind.MOVE, (0,)), (Kind.COMMIT, (1, 2, 3)), (Kind.LOCK, range(4)), base=range(4)), 1)
     table.ballot.convict(0)
     return table
@@ -444,31 +443,31 @@ def following(table: Table, which: int) -> Position:
     return table.play.after(root, {0: said(root, 0, which=which)})
 
 
-def test_a_convicted_players_message_closes_a_step_only_if_somebody_else_has_signed_after() -> None:
+def test_a_convicted_players_message_closes_a_step_only_if_another_player_signed_after_it() -> None:
     table = branching()
     root = table.play.root
     table.give(said(root, 0))
     assert table.ballot.line == [root]
     assert table.ballot.missing == (0,)
     table.give(said(following(table, 0), 0))
-    assert table.ballot.line == [root], "the convicted do not vouch for themselves"
+    assert table.ballot.line == [root], "the convicted player's own signature does not count"
     table.give(said(following(table, 0), 2))
     assert table.ballot.line == [root, following(table, 0)]
 
 
-def test_a_step_that_a_second_message_overtakes_is_open_until_what_was_signed_after_it_comes() -> None:
+def test_a_second_message_reopens_a_step_until_a_message_after_either_arrives() -> None:
     table = Table(Play((Kind.MOVE, (0,)), (Kind.COMMIT, (1, 2, 3)), (Kind.LOCK, range(4)), base=range(4)), 1)
     root = table.play.root
     table.give(said(root, 0))
     assert table.ballot.line == [root, following(table, 0)]
     table.ballot.convict(0)
     table.give(said(root, 0, which=1))
-    assert table.ballot.line == [root], "nobody here has signed after either"
+    assert table.ballot.line == [root], "no other player has signed after either message"
     table.give(said(following(table, 0), 2))
     assert table.ballot.line == [root, following(table, 0)]
 
 
-def test_a_vote_for_a_later_step_is_a_signature() -> None:
+def test_a_vote_for_a_later_step_supports_the_branch_before_it() -> None:
     table = branching()
     table.give(said(table.play.root, 0))
     place = following(table, 0)
@@ -476,15 +475,15 @@ def test_a_vote_for_a_later_step_is_a_signature() -> None:
     assert table.ballot.line[-1].tip == place.tip
 
 
-def test_a_message_that_convicts_by_itself_keeps_the_history_by_which_it_is_judged() -> None:
+def test_the_history_that_a_conviction_refers_to_is_kept() -> None:
     table = branching()
     table.give(said(table.play.root, 0))
     table.ballot.convict(0, following(table, 0).tip)
     assert table.ballot.line[-1].tip == following(table, 0).tip
 
 
-def test_two_commits_of_the_step_that_forms_the_match_are_branches_and_nobody_is_put_out_there() -> None:
-    """A guest who shows one to some and another to others holds up nobody for good."""
+def test_two_commits_of_the_forming_step_are_branches_and_put_no_player_out() -> None:
+    """A guest who sends different COMMITs to different players cannot block them for ever."""
     play = Play((Kind.LOCK, range(3)))
     play.root = play.root._replace(step=FORMED - 1, kind=Kind.COMMIT)
     table = Table(play, 1)
@@ -502,19 +501,19 @@ def test_two_commits_of_the_step_that_forms_the_match_are_branches_and_nobody_is
     assert table.ballot.wish({0, 1}) == table.value()
 
 
-def test_the_branch_with_most_signers_is_followed_then_that_of_the_smallest_tip() -> None:
+def test_the_branch_with_most_signers_is_followed_and_ties_go_to_the_smallest_tip() -> None:
     table = branching()
     root = table.play.root
     table.give(said(root, 0), said(root, 0, which=1))
     tips = {which: following(table, which).tip for which in (0, 1)}
     less, more = sorted(tips, key=lambda which: tips[which], reverse=True)
     table.give(said(following(table, less), 2), said(following(table, more), 1))
-    assert table.ballot.line[-1].tip == tips[more], "the smallest tip of two with one each"
+    assert table.ballot.line[-1].tip == tips[more], "one signer each, so the smaller tip is followed"
     table.give(said(following(table, less), 3))
     assert table.ballot.line[-1].tip == tips[less]
 
 
-def test_a_third_message_is_kept_only_if_somebody_has_signed_after_it() -> None:
+def test_a_third_message_is_kept_only_if_another_player_signed_after_it() -> None:
     table = branching()
     root = table.play.root
     table.give(said(root, 0), said(root, 0, which=1))
@@ -524,7 +523,7 @@ def test_a_third_message_is_kept_only_if_somebody_has_signed_after_it() -> None:
     assert table.ballot.line[-1].tip == following(table, 2).tip
 
 
-def test_authors_who_support_their_own_messages_leave_room_for_one_that_others_support() -> None:
+def test_messages_that_only_their_author_supports_do_not_crowd_out_one_that_others_support() -> None:
     table = branching()
     root, junk = table.play.root, range(limits.SUPPORTED_PER_SLOT)
     for which in junk:
@@ -539,7 +538,7 @@ def test_authors_who_support_their_own_messages_leave_room_for_one_that_others_s
     assert table.ballot.line[-1].tip == following(table, len(junk)).tip
 
 
-def test_a_third_close_is_taken_if_somebody_else_has_voted_for_its_value() -> None:
+def test_a_third_close_is_taken_if_another_player_has_voted_for_its_value() -> None:
     table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
     value, other = table.value(0), VoteValue(9, bytes(32), (b"",))
     table.closes(None, 0)
@@ -553,8 +552,8 @@ def test_a_third_close_is_taken_if_somebody_else_has_voted_for_its_value() -> No
     assert table.ballot.closed is not None
 
 
-def test_a_third_message_is_kept_if_somebody_has_signed_after_further_ones_of_its_author() -> None:
-    """A player may have two turns in a row. What else they signed for the second one must not hide that."""
+def test_a_third_message_is_kept_if_another_player_signed_after_its_authors_next_turn() -> None:
+    """A player may have two turns in a row. Many messages for the second must not hide the right one."""
     play = Play((Kind.MOVE, (0,)), (Kind.MOVE, (0,)), (Kind.COMMIT, (1, 2, 3)), (Kind.LOCK, range(4)), base=range(4))
     table = Table(play, 1)
     table.ballot.convict(0)
@@ -572,8 +571,8 @@ def test_a_third_message_is_kept_if_somebody_has_signed_after_further_ones_of_it
     assert table.ballot.line[-1].tip == play.after(middle, {0: second}).tip
 
 
-def test_many_votes_for_one_value_leave_room_for_one_for_another() -> None:
-    """They may differ in the polka that they name."""
+def test_many_votes_for_one_value_do_not_crowd_out_a_vote_for_another_value() -> None:
+    """The many votes differ in the polka that they name."""
     table, value = turn(), VoteValue(9, bytes(32), (b"",))
     table.absents(table.value(0), 1)
     for polka_round in range(-1, 11):
@@ -582,8 +581,8 @@ def test_many_votes_for_one_value_leave_room_for_one_for_another() -> None:
     assert table.vote(Vote(table.play.root.tip, 0, False, 11, value, -1)) is Outcome.ADDED
 
 
-def test_an_absent_that_a_certificate_needs_is_not_displaced_by_votes_of_later_rounds() -> None:
-    """Half of those who stay in the game have voted for the value only with the vote of a round to come."""
+def test_votes_of_later_rounds_do_not_displace_an_absent_that_a_certificate_needs() -> None:
+    """Only a vote of a later round completes the votes of half the players who stay in the game."""
     table = Table(Play((Kind.MOVE, (3,)), base=range(7), live=range(4)), 0)
     value = table.value(3)
     table.absents(value._replace(entries=(bytes(32),)), 1, number=6)
@@ -594,8 +593,8 @@ def test_an_absent_that_a_certificate_needs_is_not_displaced_by_votes_of_later_r
     assert table.ballot.closed is not None
 
 
-def test_what_closes_a_step_is_found_behind_more_branches_than_are_looked_at() -> None:
-    """Liars sign further messages for the step, which come before the one that a branch was folded with."""
+def test_the_messages_that_close_a_step_are_found_despite_more_branches_than_the_limit() -> None:
+    """Liars sign more messages for the step, which sort before the ones that the branch was folded with."""
     authors = range(4)
     play = Play((Kind.COMMIT, authors), (Kind.LOCK, authors), base=authors)
     branches = Branches(play.root, play)
@@ -612,7 +611,7 @@ def test_what_closes_a_step_is_found_behind_more_branches_than_are_looked_at() -
     assert branches.between(branches.positions[tip]) == chosen
 
 
-def test_messages_ahead_of_what_leads_to_them_are_taken_when_that_comes() -> None:
+def test_messages_of_a_future_step_are_taken_once_the_steps_before_it_arrive() -> None:
     table = turn()
     root = table.play.root
     lock = table.play.after(root, {0: said(root, 0)})
@@ -624,7 +623,7 @@ def test_messages_ahead_of_what_leads_to_them_are_taken_when_that_comes() -> Non
 # What is kept
 
 
-def test_a_flood_of_votes_and_messages_leaves_little() -> None:
+def test_a_flood_of_votes_and_messages_is_kept_only_within_limits() -> None:
     table = Table(Play((Kind.MOVE, (0,)), (Kind.LOCK, range(4)), base=range(4)), 1)
     value = table.value(0)
     root = table.play.root
@@ -642,8 +641,8 @@ def test_a_flood_of_votes_and_messages_leaves_little() -> None:
     assert table.ballot.round == 0
 
 
-def test_a_vote_backs_polkas_of_its_round_and_of_later_ones_only() -> None:
-    """Two in the game, three out of it. So nothing rests on votes that a node may have to drop."""
+def test_a_vote_backs_only_polkas_of_its_round_or_of_later_rounds() -> None:
+    """Two players are in the game, three out of it. No decision may need votes that a node may have to drop."""
     table = Table(Play((Kind.MOVE, (0,)), base=range(5), live=(0, 1)), 2)
     value = table.value(0)
     table.absents(value, 1, number=1)
@@ -656,8 +655,8 @@ def test_a_vote_backs_polkas_of_its_round_and_of_later_ones_only() -> None:
 
 
 @pytest.mark.parametrize("backing", [0, 1])
-def test_a_vote_that_backs_the_polka_of_an_own_close_is_not_displaced_by_votes_of_later_rounds(backing: int) -> None:
-    """Half of those who stay in the game have voted for the value only with the liar's vote of another round."""
+def test_later_votes_do_not_displace_one_that_backs_the_polka_of_a_nodes_own_close(backing: int) -> None:
+    """Without the liar's vote, fewer than half the players who stay in the game have voted for the value."""
     live, liar, late, out = (0, 1, 2, 3), 1, 3, (4, 5, 6)
     table = Table(Play((Kind.MOVE, (late,)), (Kind.MOVE, (liar,)), base=range(7), live=live), 0)
     value = table.value(late)
@@ -678,14 +677,14 @@ def test_a_vote_that_backs_the_polka_of_an_own_close_is_not_displaced_by_votes_o
     assert not vote_contradiction(close, absent)
 
 
-def test_what_this_node_has_signed_is_kept_beyond_all_limits() -> None:
+def test_a_nodes_own_messages_are_kept_beyond_all_limits() -> None:
     table, number = turn(), limits.FUTURE_PER_AUTHOR + limits.IDS_PER_SLOT
     for step in range(number):
         table.give(said(table.play.root._replace(step=9 + step, tip=tagged_hash("test", step)), 1))
     assert len([*table.ballot.branches.own(1)]) == number
 
 
-def test_nothing_of_a_flood_is_needed_to_go_on() -> None:
+def test_a_step_is_decided_after_a_flood_of_votes() -> None:
     table = Table(Play((Kind.MOVE, (0,)), base=range(4)), 1)
     value = table.value(0)
     for number in range(100):
@@ -696,7 +695,7 @@ def test_nothing_of_a_flood_is_needed_to_go_on() -> None:
     assert table.ballot.closed is not None
 
 
-# What contradicts
+# Contradictions
 
 
 ONE, OTHER = VoteValue(3, b"t" * 32, (b"",)), VoteValue(3, b"t" * 32, (b"i" * 32,))
@@ -722,7 +721,7 @@ def test_a_close_binds_until_a_newer_polka(
     assert bool(vote_contradiction(*votes)) is bool(vote_contradiction(*votes[::-1])) is is_contradiction
 
 
-def test_two_votes_of_a_kind_and_round_contradict_also_nil() -> None:
+def test_two_votes_of_one_kind_and_round_contradict_even_if_one_is_nil() -> None:
     for first, second in (
         (Vote(b"", 0, True, 2, ONE), Vote(b"", 0, True, 2, OTHER)),
         (Vote(b"", 0, True, 2, ONE), Vote(b"", 0, True, 2, None)),
@@ -733,7 +732,7 @@ def test_two_votes_of_a_kind_and_round_contradict_also_nil() -> None:
         assert not vote_contradiction(first, first)
 
 
-def test_a_vote_is_read_as_it_was_spelled() -> None:
+def test_a_vote_survives_writing_and_reading() -> None:
     for vote in (
         Vote(b"r" * 32, 1, False, 2, ONE, 1),
         Vote(b"r" * 32, 1, True, 2, VoteValue(3, b"t" * 32, b"s" * 32)),

@@ -1,4 +1,4 @@
-"""One encoding per value, and nothing else is decoded."""
+"""Each value has one encoding, and every other encoding is refused."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ def test_values_without_a_canonical_form_are_not_encoded(value: Any) -> None:
 
 
 def expected(case: dict[str, Any]) -> Any:
-    """The value that a case of the suite is about, or None if it has no canonical form."""
+    """Return the value of a case of the test suite, or None if it has no canonical form."""
     if "binary" in case:
         return bytes.fromhex(case["binary"].replace("-", ""))
     if "bignum" in case:

@@ -1,4 +1,4 @@
-"""The desk for a short code: how many exchanges it takes part in, and what it forgets when a link or a code ends."""
+"""The desk for short codes: its limit on exchanges, and what it forgets when a link or a code ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRONG = CodeProof(bytes(32), "")
 
 
 class Desk(CodeDesk):
-    """The desk of a table without a node. Its clock stands still, and what would be sent is noted."""
+    """A desk without a node. Tests move its clock, and the frames it sends are recorded."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -59,7 +59,7 @@ class Desk(CodeDesk):
             self._alarms.remove(alarm)
 
     def wait(self, seconds: float) -> list[bytes]:
-        """Let time pass; return the peers that were sent something, in order."""
+        """Advance the clock; return the peers that were sent a frame meanwhile, in order."""
         self.sent.clear()
         end = self.now + seconds
         while self._alarms and (due := min(at for at, _ in self._alarms)) <= end:
@@ -78,14 +78,14 @@ class Desk(CodeDesk):
         return self.sent[0][1] if self.sent else None
 
     def begins(self, identity: bytes, host: str) -> bool:
-        """Greet a peer, and tell whether its exchange is taken up at once; else it has to wait for its turn."""
+        """Greet a peer, and tell whether its exchange begins at once instead of waiting for its turn."""
         self.greet(identity, host)
         answer = self.said(identity, ELEMENT)
         assert answer is None or isinstance(answer, CodeElement)
         return answer is not None
 
     def is_proven(self, identity: bytes, host: str) -> bool:
-        """Have a peer prove that it knows the code; tell whether it did so at once."""
+        """Let a peer prove that it knows the code; tell whether the desk accepts it without a wait."""
         guest = CodeExchange(CODE, identity, HOST.public, TABLE, is_host=False)
         self.greet(identity, host)
         answer = self.said(identity, CodeElement(guest.element))
@@ -108,11 +108,11 @@ def address(number: int) -> str:
     return f"198.51.100.{number}"
 
 
-# How many
+# Limits on exchanges
 
 
-def test_exchanges_are_paced_for_all_together_and_the_rest_are_answered_in_turn(desk: Desk) -> None:
-    """Somebody with many addresses would keep the host computing."""
+def test_the_rate_limit_on_exchanges_is_shared_by_all_peers(desk: Desk) -> None:
+    """Otherwise an attacker with many addresses could keep the host's CPU busy."""
     begun = [desk.begins(peer(number), address(number)) for number in range(CODE_BURST + 3)]
     assert begun == [True] * CODE_BURST + [False] * 3
     assert desk.wait(1.5 / CODE_RATE) == [peer(CODE_BURST)]
@@ -121,28 +121,28 @@ def test_exchanges_are_paced_for_all_together_and_the_rest_are_answered_in_turn(
 
 
 def break_off(desk: Desk, times: int, host: str = HOME) -> None:
-    """Begin exchanges and break them off, as fast as they are taken up."""
+    """Begin exchanges and break each off as soon as the desk answers."""
     for number in range(times):
         if not desk.begins(peer(number), host):
             desk.wait(1 / CODE_RATE)
         desk.lost(peer(number))
 
 
-def test_who_breaks_exchanges_off_waits_behind_all_others(desk: Desk) -> None:
-    """Else one stranger who calls without end would keep everybody from the table."""
+def test_peers_at_an_address_that_broke_off_exchanges_wait_behind_all_others(desk: Desk) -> None:
+    """Otherwise one attacker could keep all guests from the table."""
     break_off(desk, CODE_BURST)
     callers = [(peer(100), HOME), (peer(101), HOME), (peer(102), address(1)), (peer(103), address(2))]
     assert not any(desk.begins(*each) for each in callers)
     assert desk.wait(4.5 / CODE_RATE) == [peer(102), peer(103), peer(100), peer(101)]
 
 
-def test_guests_with_the_code_who_come_from_one_place_do_not_count_against_each_other(desk: Desk) -> None:
+def test_guests_who_prove_the_code_do_not_slow_others_at_the_same_address(desk: Desk) -> None:
     assert all(desk.is_proven(peer(number), HOME) for number in range(CODE_BURST))
     assert not any(desk.begins(*each) for each in ((peer(100), HOME), (peer(101), address(1))))
     assert desk.wait(2.5 / CODE_RATE) == [peer(100), peer(101)]
 
 
-def test_a_caller_who_goes_before_the_turn_costs_nobody_a_turn(desk: Desk) -> None:
+def test_a_peer_that_leaves_the_queue_uses_up_no_turn(desk: Desk) -> None:
     for number in range(CODE_BURST + 20):
         desk.begins(peer(number), address(number))
     for number in range(CODE_BURST, CODE_BURST + 19):
@@ -151,7 +151,7 @@ def test_a_caller_who_goes_before_the_turn_costs_nobody_a_turn(desk: Desk) -> No
     assert desk.told == []
 
 
-def test_the_host_is_told_once_that_somebody_keeps_breaking_off_and_no_try_is_lost(desk: Desk) -> None:
+def test_repeated_breaking_off_warns_the_host_once_and_costs_no_try(desk: Desk) -> None:
     break_off(desk, CODE_BREAKS - 1)
     assert desk.told == []
     break_off(desk, 3 * CODE_BREAKS)
@@ -162,11 +162,11 @@ def test_the_host_is_told_once_that_somebody_keeps_breaking_off_and_no_try_is_lo
     assert desk.told == [Notice(BREAKING_OFF)] * 2
 
 
-# What is forgotten
+# What the desk forgets
 
 
-def test_who_comes_back_with_the_new_code_is_not_told_of_the_former_one(desk: Desk) -> None:
-    """The link with which they were overtaken is down."""
+def test_a_peer_that_reconnects_after_a_new_code_can_begin_an_exchange(desk: Desk) -> None:
+    """Only its old link was refused for the former code, and that link is down."""
     desk.greet(GUEST, HOME)
     desk.renew(CODE)
     desk.lost(GUEST)
@@ -174,7 +174,7 @@ def test_who_comes_back_with_the_new_code_is_not_told_of_the_former_one(desk: De
 
 
 def test_an_exchange_ends_with_its_link(desk: Desk) -> None:
-    """A proof over the next link belongs to none, and costs no try."""
+    """A proof over the next link belongs to no exchange, and costs no try."""
     assert desk.begins(GUEST, HOME)
     desk.lost(GUEST)
     desk.greet(GUEST, HOME)
@@ -184,8 +184,8 @@ def test_an_exchange_ends_with_its_link(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_a_link_that_a_new_code_has_overtaken_is_good_for_nothing_more(desk: Desk, has_begun: bool) -> None:
-    """It was welcomed by the number of the former code: it must not come to a guess at the new one."""
+def test_a_link_that_began_under_a_former_code_is_refused(desk: Desk, has_begun: bool) -> None:
+    """Its peer showed the number of the former code, so it must not get a guess at the new one."""
     desk.greet(GUEST, HOME)
     if has_begun:
         assert isinstance(desk.said(GUEST, ELEMENT), CodeElement)

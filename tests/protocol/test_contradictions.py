@@ -1,7 +1,7 @@
-"""Two messages that contradict each other prove it to every node that has both, wherever it keeps them.
+"""Every node that receives two contradicting messages proves the misconduct, whatever has happened in between.
 
-A course is what becomes of one step at one node. At any two of its moments the node is given one message each by the
-same author; whatever became of the first by then, the second shows that there were two.
+A course is a sequence of moments in the life of one step at one node. At two of these moments the node receives a
+message of the same author. The second message must convict the author, whatever became of the first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def world() -> World:
 
 
 class Node:
-    """A node that follows the match of :func:`world` up to one of its steps, and from there what it is told."""
+    """A node that follows the match of :func:`world` up to a step, and then the messages that a test gives it."""
 
     def __init__(self, until: int) -> None:
         self.replica = Replica(world().data, None)
@@ -62,7 +62,7 @@ class Node:
         self.replica.news = [news for news in self.replica.news if isinstance(news, Proven)]
 
     def fill(self, *, but: int | None = None, resigns: int | None = None) -> None:
-        """Let everybody say in the open step what they owe."""
+        """Give the node the messages that the open step still awaits."""
         before = self.position
         for author in before.owed:
             if author not in (but, *self.replica.history.held):
@@ -93,14 +93,14 @@ def due(position: Position, author: int, which: int = 0) -> tuple[int, Value]:
     return Kind.LOCK, position.signed_hash
 
 
-# What somebody signs twice
+# Contradicting pairs
 
 Pair = tuple[tuple[int, Value], tuple[int, Value]]
 FALSE: Final = (bytes(32), b"\1" * 32)
 
 
 def pairs(position: Position) -> Iterator[tuple[str, Pair]]:
-    """Yield what contradicts each other in a step, by name."""
+    """Yield the contradicting pairs of messages for a step, each with a name."""
     own = due(position, position.owed[-1])
     yield "beside a resignation", (own, (Kind.RESIGN, ()))
     if position.kind is Kind.LOCK:
@@ -113,16 +113,16 @@ def pairs(position: Position) -> Iterator[tuple[str, Pair]]:
     yield "ABSENTs", ((Kind.ABSENT, (3, one, -1)), (Kind.ABSENT, (3, other, -1)))
     yield "CLOSEs", ((Kind.CLOSE, (3, one)), (Kind.CLOSE, (3, other)))
     yield "a CLOSE and nil", ((Kind.CLOSE, (3, one)), (Kind.CLOSE, (3, ())))
-    yield "a vote against the own CLOSE", ((Kind.CLOSE, (3, one)), (Kind.ABSENT, (4, other, -1)))
+    yield "a vote against its author's CLOSE", ((Kind.CLOSE, (3, one)), (Kind.ABSENT, (4, other, -1)))
 
 
-# What becomes of a step: how a node comes to its first moment, and from each to the next
+# The transitions of a course, from one moment of the step to the next
 
 Turn = Callable[[Node, Position, int], None]
 
 
 def _stay(node: Node, step: Position, author: int) -> None:
-    """The step before is open."""
+    """Do nothing: the step before is still open."""
 
 
 def _close(node: Node, step: Position, author: int) -> None:
@@ -139,17 +139,19 @@ def _close_without(node: Node, step: Position, author: int) -> None:
 
 
 def _lock(node: Node, step: Position, author: int) -> None:
-    while node.position.locks[-1][0] < step.step and author not in node.replica.proven:  # a cheat's step waits
+    while (
+        node.position.locks[-1][0] < step.step and author not in node.replica.proven
+    ):  # a convicted author's step stays open
         node.fill()
 
 
 def _take_back(node: Node, step: Position, author: int) -> None:
-    """Others have decided that the author was absent from the step, which is closed here."""
+    """Receive the others' decision that the author was absent from the step, which this node had closed."""
     vote_out(node, step, author)
 
 
 def _switch_to(node: Node, step: Position, author: int) -> None:
-    """Others have gone through the step and completed a LOCK after it."""
+    """Receive a history that includes the step and a completed LOCK after it."""
     other = Node(step.step)
     other.fill()
     _lock(other, step, author)
@@ -157,7 +159,7 @@ def _switch_to(node: Node, step: Position, author: int) -> None:
 
 
 def _go_elsewhere(node: Node, step: Position, author: int) -> None:
-    """Others have completed a LOCK, and never came through the step."""
+    """Receive a history with a completed LOCK that never included the step."""
     other = Node(step.step - 1)
     _close_otherwise(other, step, author)
     _lock(other, step, author)
@@ -165,7 +167,7 @@ def _go_elsewhere(node: Node, step: Position, author: int) -> None:
 
 
 def vote_out(node: Node, step: Position, author: int) -> None:
-    """Let everybody else decide that one player was absent."""
+    """Give the node the other players' decision that one player was absent."""
     entries = tuple(b"" if each == author else said(step, each, *due(step, each)).id for each in step.owed)
     value = (step.step, step.tip, step.signed_hash or entries)
     for each in range(4):
@@ -174,7 +176,7 @@ def vote_out(node: Node, step: Position, author: int) -> None:
 
 
 def show(node: Node, other: Node) -> None:
-    """Let a node be shown the history of another."""
+    """Give a node the messages of another."""
     for signed in other.replica.messages():
         node.give(signed)
 
@@ -196,14 +198,14 @@ STEPS: Final = {
 
 @cache
 def target(name: str) -> Position:
-    """Return a step of the match in which all players are still there."""
+    """Return the first position of a kind of step."""
     chain = world().machines[0].match.history.chain
     return next(each for each in chain if (each.purpose, each.kind) == STEPS[name] and each.owed != (0,))
 
 
 def cases() -> Iterator[tuple[str, str]]:
     for course, step in itertools.product(COURSES, STEPS):
-        if not (step == "LOCK" and course in ("taken back", "left for another history")):  # what is final stands
+        if not (step == "LOCK" and course in ("taken back", "left for another history")):  # a closed LOCK is final
             yield course, step
 
 
@@ -214,7 +216,7 @@ CASES: Final = list(cases())
 @pytest.mark.parametrize("turned", [0, *thoroughly([1])])
 @cached_checks()
 def test_two_messages_are_a_proof_in_any_order_and_place(case: tuple[str, str], turned: int) -> None:
-    """Every other pair is given in the other order; ``turned`` says which."""
+    """Every second pair is given in reverse order; ``turned`` says whether the odd or the even ones."""
     course, step = case
     missed = []
     place = target(step)
@@ -240,7 +242,7 @@ def test_two_messages_are_a_proof_in_any_order_and_place(case: tuple[str, str], 
 
 
 def convinced(node: Node, author: int) -> dict[str, bool]:
-    """Return who finds that an author broke the rules: a node, and whoever is given what it has."""
+    """Tell who finds that an author broke the rules: the node, and each reader of its messages or files."""
     replica = node.replica
     if author not in replica.proven:
         return {"the node": False}
@@ -251,24 +253,23 @@ def convinced(node: Node, author: int) -> dict[str, bool]:
         other.give(signed)
     culprit = replica.history.genesis.roster[author].join.nickname
     files = {
-        "who reads the proof": write_proof(replica.history, replica.proven[author]),
-        "who reads the transcript": write_transcript(replica.history, replica.proven.values()),
+        "a reader of the proof": write_proof(replica.history, replica.proven[author]),
+        "a reader of the transcript": write_transcript(replica.history, replica.proven.values()),
     }
     return {
-        "the node when it is restarted": author in restarted.proven,
-        "who is shown its history": author in other.replica.proven,
+        "the node after a restart": author in restarted.proven,
+        "a node that receives its messages": author in other.replica.proven,
         **{reader: blames(verify(file), culprit) for reader, file in files.items()},
     }
 
 
 def blames(verdict: Verdict, nickname: str) -> bool:
-    """Tell whether a verdict names a player among those who broke the rules."""
+    """Tell whether a verdict blames this player."""
     return verdict.verdict is Judgement.MISCONDUCT and f"{nickname} " in verdict.reason
 
 
-def test_messages_of_a_branch_that_is_not_followed_are_compared_too() -> None:
-    """One player has signed two bids. After the one that is followed here there are more; after the other a third
-    player contradicts themselves."""
+def test_contradictions_on_a_branch_that_is_not_followed_are_found() -> None:
+    """A cheat signs two bids. The node follows one of them; after the other, a second player contradicts themselves."""
     step = target("MOVE")
     (cheat,) = step.owed
     node, other = Node(step.step), Node(step.step)
@@ -288,10 +289,10 @@ def test_messages_of_a_branch_that_is_not_followed_are_compared_too() -> None:
 
 
 @pytest.mark.parametrize("order", itertools.permutations(range(3)))
-def test_a_branch_with_one_signature_after_it_is_followed_in_whatever_order_its_messages_come(
+def test_a_branch_with_one_signature_after_it_is_followed_in_any_order_of_arrival(
     order: tuple[int, ...],
 ) -> None:
-    """If they came last, two players once stayed on two branches, each the only one who had signed after theirs."""
+    """In one order of arrival, two players once stayed on different branches, each the only signer after theirs."""
     step = target("MOVE")
     (cheat,) = step.owed
     node, other = Node(step.step), Node(step.step)
@@ -321,8 +322,8 @@ def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
     assert author in node.replica.proven
 
 
-def test_a_third_message_closes_a_step_that_others_have_closed_with_it() -> None:
-    """A player who has heard two others can go on with those who have heard of neither."""
+def test_a_third_message_closes_a_step_that_other_players_closed_with_it() -> None:
+    """A player who holds two other messages can follow players who received neither."""
     step = target("COMMIT")
     author = step.owed[-1]
     node, other = Node(step.step), Node(step.step)
@@ -341,8 +342,8 @@ def test_a_third_message_closes_a_step_that_others_have_closed_with_it() -> None
     assert node.position.tip == other.position.tip
 
 
-def test_a_restarted_node_follows_the_third_message_with_which_it_had_closed_a_step() -> None:
-    """What showed that the message was needed is stored after it, or not at all."""
+def test_a_restarted_node_still_follows_a_third_message_that_closed_a_step() -> None:
+    """The store may hold the message that made the third one necessary only after it, or not at all."""
     step = target("COMMIT")
     author = step.owed[-1]
     node, restarted = Node(step.step), Node(step.step)
@@ -374,7 +375,7 @@ def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> 
 
 
 def test_a_restarted_node_that_forgot_half_of_a_proof_is_shown_both_messages() -> None:
-    """It had no place in the history, so that nothing rested on it: the store does without it."""
+    """The first message had no place in the history and nothing depended on it, so it was not stored."""
     step = target("LOCK")
     author = step.owed[-1]
     first, second = (said(step, author, Kind.LOCK, state) for state in FALSE)
@@ -391,7 +392,7 @@ def test_a_restarted_node_that_forgot_half_of_a_proof_is_shown_both_messages() -
     assert author in restarted.replica.proven
 
 
-def test_two_ends_contradict_each_other_wherever_they_stand() -> None:
+def test_two_results_contradict_each_other_at_any_two_steps() -> None:
     key = MatchKey(bytes(32))
     ends = [sign(Message(bytes(32), step, bytes(32), 0, Kind.RESULT, bytes([step]) * 32), key) for step in (0, 9)]
     told = contradiction(*ends)

@@ -1,5 +1,4 @@
-"""A player who is put out is told why, with the same words as everybody else: whose votes say that nothing came, or
-which rule was broken."""
+"""All players, including the one put out, are told why a player was put out: the votes, or the broken rule."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ def at(step: int, owed: tuple[int, ...], *, base: tuple[int, ...], live: tuple[i
 
 
 def evictions(world: World, me: int) -> list[tuple[int, Eviction | None]]:
-    """Return who was put out, by seat, and why, as one player was told it."""
+    """Return the (seat, reason) of each player put out, as player ``me`` was told."""
     told = world.told(me, Happened)
     return [
         (each.event.seat, each.eviction)
@@ -41,7 +40,7 @@ def seats(world: World) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("has_move_to_make", [True, False])
-def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_make: bool) -> None:
+def test_an_eviction_for_absence_is_reported_with_its_step_and_voters(has_move_to_make: bool) -> None:
     world = World(CLASSIC, 4, seed=3, patience=HURRIED)
     mover = world.first_turn()
     silent = mover if has_move_to_make else (mover + 1) % 4
@@ -51,7 +50,7 @@ def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_mak
         assert world.step()
     world.restart(silent)
     world.run()
-    for me in range(4):  # the one who is out, too
+    for me in range(4):  # including the evicted player
         ((seat, why),) = evictions(world, me)
         assert why is not None
         assert seats(world)[seat] == silent
@@ -62,7 +61,7 @@ def test_the_absence_of_a_player_is_told_with_its_step_and_votes(has_move_to_mak
         assert why.was_on_turn or not has_move_to_make
 
 
-def test_a_broken_rule_is_told_by_its_name() -> None:
+def test_an_eviction_for_misconduct_is_reported_with_the_broken_rule() -> None:
     world = World(CLASSIC, 3, seed=7)
     cheat = world.first_turn()
     forged = world.call_nothing(cheat)
@@ -74,7 +73,7 @@ def test_a_broken_rule_is_told_by_its_name() -> None:
             assert (why.step, why.misconduct.split(":")[0]) == (forged.message.step, "illegal move")
 
 
-def test_resigning_while_the_seats_are_drawn_is_conceding() -> None:
+def test_resigning_during_the_seat_draw_counts_as_conceding() -> None:
     world = World(CLASSIC, 3, seed=1)
     while not world.machines[1].match.is_bound:
         assert world.step()
@@ -87,8 +86,8 @@ def test_resigning_while_the_seats_are_drawn_is_conceding() -> None:
         assert state.exits[0] == ((seats(world).index(1),), "conceded")
 
 
-def test_a_silent_player_is_no_witness_of_their_absence() -> None:
-    """Somebody who comes back in time can sign that they were away, and is counted; but they are not quoted on it."""
+def test_an_absent_player_is_not_listed_among_the_voters_for_their_absence() -> None:
+    """A player who returns in time may vote for their own absence. The vote counts, but is not listed."""
     world = World(CLASSIC, 4, seed=3, patience=HURRIED)
     silent = world.first_turn()
     world.crash(silent)
@@ -111,8 +110,10 @@ def test_nobody_leaves_an_undisturbed_match() -> None:
     assert [departure(world.machines[0].match.history.chain, author) for author in range(3)] == [None] * 3
 
 
-def test_the_others_go_on_without_players_exactly_if_they_can_vote_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with players who are out of the game and vote. One of three here can put out two, with four such voters."""
+def test_a_match_goes_on_without_players_exactly_if_the_others_can_vote_them_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Players out of the game vote too: with four of them, one of three players in the game can put out two."""
     match = World(CLASSIC, 7, seed=3).machines[0].match
     everybody = range(7)
     outcomes = set()
@@ -127,7 +128,7 @@ def test_the_others_go_on_without_players_exactly_if_they_can_vote_them_out(monk
     assert {(3, 2, True), (3, 3, False), (7, 3, True), (7, 4, False)} <= outcomes
 
 
-def test_nobody_waits_for_a_player_who_gave_up() -> None:
+def test_a_match_goes_on_without_a_player_who_conceded() -> None:
     world = World(CLASSIC, 2, seed=3)
     first = world.first_turn()
     world.feed(1 - first, Conceded())
@@ -149,7 +150,7 @@ def test_nobody_waits_for_a_player_who_gave_up() -> None:
         ((0, 1, 5, 6, 7), (8, 9), ()),
     ],
 )
-def test_players_out_of_the_game_vote_nobody_out_without_half_of_those_who_stay(
+def test_voting_a_player_out_needs_half_the_players_who_stay_in_the_game(
     voters: tuple[int, ...], backers: tuple[int, ...], chosen: tuple[int, ...]
 ) -> None:
     """Authors 0 to 4 are out of the game, and 10 is absent."""
