@@ -1,4 +1,4 @@
-"""A home whose store holds something else than was written: resuming says so in words, and nothing else happens."""
+"""Homes with a damaged store: resuming a match fails with a readable error and changes nothing."""
 
 import shutil
 from pathlib import Path
@@ -50,13 +50,13 @@ async def test_an_undamaged_home_is_resumed(tmp_path: Path) -> None:
     [{"seed": bytes(32)}, {"match": bytes(32)}, {"choice": "no move"}, {"choice": "3x5"}],
     ids=["the seed of another key", "another match id", "a choice that is no move", "a choice that is no stake"],
 )
-async def test_a_damaged_home_is_called_damaged(tmp_path: Path, damage: dict[str, object]) -> None:
+async def test_resuming_from_a_damaged_store_reports_the_damage(tmp_path: Path, damage: dict[str, object]) -> None:
     store_match(tmp_path, **damage)  # type: ignore[arg-type]
     with pytest.raises(NodeError, match="the stored match is damaged"):
         await resume(tmp_path)
 
 
-async def test_a_match_that_was_begun_with_another_key_is_not_returned_to(tmp_path: Path) -> None:
+async def test_a_match_begun_with_another_key_is_not_resumed(tmp_path: Path) -> None:
     store_match(tmp_path)
     Home(tmp_path).identity.unlink()
     other, _ = Identity.load_or_create(tmp_path)
@@ -70,14 +70,14 @@ async def test_a_match_that_was_begun_with_another_key_is_not_returned_to(tmp_pa
     await node.close()
 
 
-async def test_a_home_with_matches_gets_no_new_key(tmp_path: Path) -> None:
+async def test_a_home_with_matches_but_no_key_gets_no_new_key(tmp_path: Path) -> None:
     store_match(tmp_path)
     Home(tmp_path).identity.unlink()
     with pytest.raises(NodeError) as caught:
         await resume(tmp_path)
     assert f"identity.key is missing, the key of {fingerprint(MADE.roster[0].join.identity)}" in caught.value.reason
     assert not Home(tmp_path).identity.exists()
-    Store(Home(tmp_path).store).close()  # and nobody holds it
+    Store(Home(tmp_path).store).close()  # and its lock is free
 
 
 async def test_a_home_without_matches_gets_a_key(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ SECOND, SECOND_SEEDS = genesis(PRESETS["classic"], 2, b"second")
 
 
 def play_two(home: Path) -> Path:
-    """Store two matches, each with a message; return a copy of the home as a crash leaves it after the second."""
+    """Store two matches with a message each; return a copy of the home as it is after a crash during the second."""
     crashed = home.with_name("crashed")
     store = Store(Home(home).store)
     for made, seeds in ((MADE, SEEDS), (SECOND, SECOND_SEEDS)):
@@ -116,7 +116,7 @@ async def test_after_a_crash_the_newest_match_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["removed", "emptied", "cut", "overwritten", "an older store"])
-async def test_an_older_match_is_not_taken_for_the_newest_that_was_lost(tmp_path: Path, damage: str) -> None:
+async def test_an_older_match_is_not_resumed_in_place_of_a_lost_newest_one(tmp_path: Path, damage: str) -> None:
     home = Home(play_two(tmp_path / "home"))
     log = home.path / "store.sqlite3-wal"
     content = log.read_bytes()

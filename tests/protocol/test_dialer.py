@@ -1,4 +1,4 @@
-"""Dialling finds the wanted node among many addresses, and a failure to find it is a sentence for a person."""
+"""Dialling finds the wanted node among many addresses, and a failure is reported in a readable sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.programs import PATIENCE
 from tests.protocol.links import HOST, SHORT, Opener, Recorder, dial, dial_any, identity
 
 
-async def test_the_expected_identity_must_answer(opens: Opener) -> None:
+async def test_a_dial_fails_unless_the_expected_identity_answers(opens: Opener) -> None:
     table = await opens()
     guest = Recorder()
     with pytest.raises(DialError, match="another player answers"):
@@ -60,7 +60,7 @@ async def test_a_node_does_not_link_to_itself(opens: Opener) -> None:
     assert table.recorder.links == []
 
 
-async def test_one_good_address_among_bad_ones_is_found_and_only_it_becomes_a_link(opens: Opener) -> None:
+async def test_the_one_good_address_among_bad_ones_is_found_and_only_that_one_becomes_a_link(opens: Opener) -> None:
     table = await opens()
     mute = socket.create_server((HOST, 0))
     guest = Recorder()
@@ -77,7 +77,7 @@ async def test_one_good_address_among_bad_ones_is_found_and_only_it_becomes_a_li
     mute.close()
 
 
-async def test_failures_to_dial_are_sentences(opens: Opener) -> None:
+async def test_failures_to_dial_are_reported_in_sentences(opens: Opener) -> None:
     mute = socket.create_server((HOST, 0))
 
     def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -102,7 +102,7 @@ async def test_failures_to_dial_are_sentences(opens: Opener) -> None:
     await web.wait_closed()
 
 
-async def test_a_dial_given_up_at_any_moment_leaves_no_connection_behind(opens: Opener) -> None:
+async def test_a_dial_cancelled_at_any_moment_leaves_no_connection_behind(opens: Opener) -> None:
     table = await opens()
     guest, own = Recorder(), credentials(identity())
     for turns in range(40):
@@ -117,10 +117,10 @@ async def test_a_dial_given_up_at_any_moment_leaves_no_connection_behind(opens: 
     await guest.until(guest.has_heard_all_ends)
 
 
-async def test_few_connections_are_under_way_at_once_and_who_gives_up_frees_the_turn(
+async def test_the_number_of_concurrent_dials_is_limited_and_a_cancelled_dial_frees_its_slot(
     elsewhere: Callable[[int], str],
 ) -> None:
-    """Whatever for: all that a node dials goes through one dialer."""
+    """The limit covers all dials of a node, as they share one dialer."""
     async with Trap.set_up() as trap:
         dialer = Dialer(credentials(identity()), Limits(handshake=PATIENCE))
 
@@ -141,10 +141,10 @@ async def test_few_connections_are_under_way_at_once_and_who_gives_up_frees_the_
         await asyncio.gather(*last, return_exceptions=True)
 
 
-async def test_a_peer_waits_for_a_turn_behind_one_address_of_each_other_and_not_behind_all(
+async def test_a_new_peer_is_dialled_before_the_remaining_addresses_of_other_peers(
     elsewhere: Callable[[int], str],
 ) -> None:
-    """Proposals can name hundreds of addresses, and a player of the match who is cut off must be dialled soon."""
+    """Proposals can name hundreds of addresses, yet a disconnected player of the match must be dialled soon."""
     peers = 16
     async with Trap.set_up(hangs_up=True) as crowd, Trap.set_up(hangs_up=True) as player:
         dialer = Dialer(credentials(identity()), Limits(handshake=PATIENCE))
@@ -163,7 +163,7 @@ async def test_a_peer_waits_for_a_turn_behind_one_address_of_each_other_and_not_
         await asyncio.gather(*attempts, return_exceptions=True)
 
 
-async def test_an_address_that_was_dialled_too_often_is_passed_over_and_another_is_not(
+async def test_only_an_address_that_was_dialled_too_often_is_skipped(
     elsewhere: Callable[[int], str],
 ) -> None:
     async with Trap.set_up(hangs_up=True) as trap:
@@ -176,7 +176,7 @@ async def test_an_address_that_was_dialled_too_often_is_passed_over_and_another_
 
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        forms = ("", "::ffff:")  # as IPv4, and the same mapped into IPv6
+        forms = ("", "::ffff:")  # IPv4, and the same address mapped into IPv6
         problems = await asyncio.gather(*(problem(1, form) for _ in range(DIAL_BURST_PER_ADDRESS) for form in forms))
         assert sum("broke off" in each for each in problems) <= DIAL_BURST_PER_ADDRESS + DIAL_RATE_PER_ADDRESS * (
             loop.time() - begun

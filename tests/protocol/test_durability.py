@@ -1,4 +1,4 @@
-"""What is on the disk before it leaves a node, and what need not be: SPEC.md, §11."""
+"""The messages that a node must store on disk before it sends them, and those it need not: SPEC.md, §11."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OPENINGS = (Kind.REVEAL, Kind.OPEN)
 
 
 class Observed(Match):
-    """Writes down of each message of its own whether it waits for the disk, and whether it could carry a signature of a
-    witness that was not here when this player signed the LOCK in front."""
+    """Records in ``waits`` whether each message of its own waits for the disk, and whether more witness signatures
+    could arrive than it held when it signed the LOCK before."""
 
     witnessed: frozenset[int] = frozenset()
 
@@ -45,10 +45,10 @@ class Observed(Match):
 
 
 waits: set[tuple[int, bool, bool]] = set()
-"""Kind, whether more signatures could come, and whether it waits for the disk."""
+"""(kind, whether more witness signatures could arrive, whether the message waits for the disk)"""
 
 
-def test_all_that_binds_or_that_a_person_chooses_waits_for_the_disk_and_nothing_else_does() -> None:
+def test_only_messages_that_bind_their_author_or_state_a_choice_wait_for_the_disk() -> None:
     waits.clear()
     world = World(SHORT.with_options({"stakes": "yes"}), PLAYERS, seed=1, kinds=dict.fromkeys(range(PLAYERS), Observed))
     world.run()
@@ -72,7 +72,7 @@ def test_votes_and_resignations_wait_for_the_disk() -> None:
 
 
 def test_an_opening_waits_for_the_disk_if_its_author_has_not_signed_the_lock_before_it() -> None:
-    """Votes have closed that LOCK. After a crash the author could sign it, and then resign in place of the opening."""
+    """Votes closed that LOCK. After a crash the author could sign it, and then resign in the slot of the opening."""
     world = World(SHORT, PLAYERS, seed=1, patience=HURRIED)
     me, others = 0, range(1, PLAYERS)
     match = world.machines[me].match
@@ -93,7 +93,7 @@ def test_an_opening_waits_for_the_disk_if_its_author_has_not_signed_the_lock_bef
 
 
 def sent_and_not_stored(world: World, kind: Kind) -> tuple[int, Signed]:
-    """Let things happen until a player has sent a message of a kind that its disk does not hold; return both."""
+    """Run until a player has sent a message of this kind without storing it; return the player and the message."""
     while True:
         assert world.step()
         for me, machine in enumerate(world.machines):
@@ -103,20 +103,22 @@ def sent_and_not_stored(world: World, kind: Kind) -> tuple[int, Signed]:
 
 
 def carries(opening: Signed) -> bool:
-    """Tell whether a REVEAL or OPEN carries a signature of a witness."""
+    """Tell whether a REVEAL or OPEN carries a witness signature."""
     body = opening.message.body
     return len(body) > HASH_BYTES if isinstance(body, bytes) else isinstance(body, tuple) and body[-1] != b""
 
 
 def said(machine: Machine, sent: Signed) -> list[bytes]:
-    """Return the ids of what a node has kept of the author of a message in its place."""
+    """Return the ids of the messages that a node has kept for the slot of ``sent``."""
     kept = (*machine.disk, *machine.unwritten)
     return [signed.id for signed in kept if signed.message[:4] == sent.message[:4]]
 
 
 @pytest.mark.parametrize("are_witnessed", [False, True])
 @pytest.mark.parametrize("kind", OPENINGS)
-def test_what_was_sent_and_forgotten_is_signed_again_with_the_same_bytes(kind: Kind, are_witnessed: bool) -> None:
+def test_a_message_sent_but_lost_in_a_crash_is_signed_again_with_the_same_bytes(
+    kind: Kind, are_witnessed: bool
+) -> None:
     world = World(SHORT, PLAYERS, seed=2)
     while True:
         me, sent = sent_and_not_stored(world, kind)
@@ -132,8 +134,8 @@ def test_what_was_sent_and_forgotten_is_signed_again_with_the_same_bytes(kind: K
 
 
 @pytest.mark.parametrize("are_witnessed", [False, True])
-def test_nobody_resigns_in_place_of_a_message_that_they_may_have_forgotten(are_witnessed: bool) -> None:
-    """One player has the REVEAL, and is cut off when the author is back: a RESIGN would convict the author."""
+def test_a_restarted_player_does_not_resign_in_the_slot_of_a_message_it_may_have_lost(are_witnessed: bool) -> None:
+    """A player who holds the REVEAL is cut off when the author restarts, so a RESIGN would convict the author later."""
     world = World(SHORT, PLAYERS, seed=3, patience=Patience(30, 5))
     while True:
         me, sent = sent_and_not_stored(world, Kind.REVEAL)

@@ -1,4 +1,4 @@
-"""The evidence of an end, from whole matches: one thing is wrong, and everything else is signed anew."""
+"""Evidence of an end, taken from whole matches. A test changes one part of it and signs the rest again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAYERS = 5
 
 
 def world(players: int, seed: int, ruleset: Ruleset = ONE_DIE, patience: Patience = UNHURRIED) -> World:
-    """Let newcomers sit down with their purses."""
+    """Return a world of players who bring new purses."""
     owners = [identity_of(f"settling {number}".encode(), 0) for number in range(players)]
     return World(
         ruleset, players, seed, patience=patience, owners=[(each, Purse.new(each.public).head) for each in owners]
@@ -59,7 +59,7 @@ def account() -> Account:
 
 
 def told(said: Account, authors: Any = range(PLAYERS)) -> list[Any]:
-    """Return evidence of this account, with RESULTs of these players."""
+    """Return evidence of this account with RESULTs signed by these players."""
     evidence = right()
     step, tip, state, _ = evidence[2]
     data = said.encoded()
@@ -79,7 +79,7 @@ def refused(evidence: list[Any], why: str) -> None:
         read_evidence(tuple(evidence))
 
 
-def test_what_is_gathered_tells_the_end() -> None:
+def test_gathered_evidence_reads_back_as_the_end() -> None:
     history = ended().machines[0].match.history
     end = read_evidence(decode(encode(tuple(right()))))
     known = end_of(history)
@@ -88,7 +88,7 @@ def test_what_is_gathered_tells_the_end() -> None:
     assert sum(end.record(author, end.stakes[author]).change for author in range(PLAYERS)) >= 0
 
 
-def test_every_preset_can_be_played_for_stakes_out_of_purses() -> None:
+def test_every_preset_can_be_played_for_stakes_from_purses() -> None:
     for preset in PRESETS:
         played = world(2, 7, PRESETS[preset].with_options({"stakes": "yes"}))
         played.run()
@@ -104,7 +104,7 @@ def test_motes_put_a_twin_soul_into_the_winners_record() -> None:
     assert [SOUL_NAMES[soul] for soul in souls if soul] == [end.account.soul]
 
 
-# Who must have signed
+# Required signatures
 
 
 @pytest.mark.parametrize(("resigning", "needed"), [(0, 3), (1, 3), (2, 2), (3, 2), (4, 1)])
@@ -128,7 +128,7 @@ def test_more_than_half_of_those_who_did_not_resign_must_have_signed(resigning: 
         lambda gone: ((-1, *gone[0][1:]),),
     ],
 )
-def test_resignations_and_results_are_of_players_in_order_one_of_each(change: Callable[[Any], Any]) -> None:
+def test_resignations_and_results_are_sorted_by_player_without_duplicates(change: Callable[[Any], Any]) -> None:
     evidence = right()
     evidence[4] = change((resigned(0), resigned(1)))
     refused(evidence, "out of order")
@@ -137,7 +137,7 @@ def test_resignations_and_results_are_of_players_in_order_one_of_each(change: Ca
     refused(evidence, "out of order")
 
 
-def test_a_resignation_is_signed_for_its_step_after_the_match_was_formed() -> None:
+def test_a_resignation_must_be_signed_for_a_step_after_the_match_was_formed() -> None:
     for step in (2, STEPS - 1):
         evidence = told(account(), range(1, 4))
         evidence[4] = (resigned(0, step),)
@@ -150,16 +150,16 @@ def test_a_resignation_is_signed_for_its_step_after_the_match_was_formed() -> No
         refused(evidence, "signature")
 
 
-def test_a_result_is_signed_for_this_end() -> None:
+def test_a_result_must_be_signed_for_this_end() -> None:
     evidence = right()
     evidence[3] = told(account()._replace(winners=((account().winners[0] + 1) % PLAYERS,)))[3]
     refused(evidence, "signature")
 
 
-# What players gather
+# Gathering evidence
 
 
-def test_nothing_is_gathered_of_a_match_that_is_not_over_or_has_no_purses() -> None:
+def test_an_unfinished_match_or_one_without_purses_gives_no_evidence() -> None:
     assert gather(world(2, 92).machines[0].match.history) is None
     without = World(ONE_DIE, 2, 91)
     without.run()
@@ -168,8 +168,8 @@ def test_nothing_is_gathered_of_a_match_that_is_not_over_or_has_no_purses() -> N
 
 
 @pytest.mark.parametrize("moment", range(18, 60, 6))
-def test_others_accept_whatever_is_gathered(moment: int) -> None:
-    """Somebody resigns at any moment, and whichever RESULTs are missing: it is nothing, or enough."""
+def test_gathered_evidence_is_always_accepted(moment: int) -> None:
+    """Whenever a player resigns and whichever RESULTs are missing, a node gathers no evidence or enough of it."""
     played = world(3, 93)
     for _ in range(moment):
         played.step()
@@ -178,7 +178,7 @@ def test_others_accept_whatever_is_gathered(moment: int) -> None:
     played.run()
     history = played.machines[1].match.history
     if history.position.kind is not None:
-        return  # it was never formed
+        return  # the match was never formed
     results = dict(history.results)
     for number in range(len(results) + 1):
         for kept in combinations(sorted(results), number):
@@ -206,7 +206,7 @@ def test_a_bet_needs_the_stake_of_its_player() -> None:
     refused(evidence, "player has not signed")
 
 
-def test_who_opened_no_stake_in_time_loses_nothing() -> None:
+def test_a_player_who_opened_no_stake_in_time_loses_nothing() -> None:
     late = account()._replace(bets=((0, 0), *account().bets[1:]))
     evidence = told(late)
     step, tip, stakes = evidence[1]
@@ -218,7 +218,7 @@ def test_who_opened_no_stake_in_time_loses_nothing() -> None:
 @pytest.mark.parametrize(
     ("stake", "why"), [((1000, 0), ""), ((1001, 0), "above funds"), ((0, 1), "above funds"), ((-1, 0), "body of STAKE")]
 )
-def test_bets_and_tickets_are_within_what_was_brought(stake: tuple[int, int], why: str) -> None:
+def test_bets_and_tickets_may_not_exceed_the_funds_of_a_purse(stake: tuple[int, int], why: str) -> None:
     evidence = told(account()._replace(bets=(stake, *account().bets[1:]))) if stake[0] >= 0 else right()
     step, tip, stakes = evidence[1]
     mine = (0, *stake, bytes(32), signed(0, step, tip, Kind.STAKE, (*stake, bytes(32))) if stake[0] >= 0 else bytes(64))
@@ -230,7 +230,7 @@ def test_bets_and_tickets_are_within_what_was_brought(stake: tuple[int, int], wh
 
 
 @pytest.mark.parametrize("size", [0, 31, 33, 60_000])
-def test_a_stake_has_the_form_that_it_has_in_a_match_or_evidence_could_outgrow_a_frame(size: int) -> None:
+def test_a_stake_of_another_size_is_refused_as_evidence_must_fit_a_frame(size: int) -> None:
     evidence = right()
     step, tip, ((author, bet, tickets, _, _), *stakes) = evidence[1]
     signature = signed(author, step, tip, Kind.STAKE, (bet, tickets, bytes(size)))
@@ -238,7 +238,7 @@ def test_a_stake_has_the_form_that_it_has_in_a_match_or_evidence_could_outgrow_a
     refused(evidence, "cannot be read")
 
 
-def test_what_a_winner_would_get_above_the_limit_is_lost() -> None:
+def test_winnings_are_capped_at_the_limit_on_coins() -> None:
     genesis = ended().genesis
     rich = Account(((MAX_COINS, MAX_COINS),) * PLAYERS, (0,), (), "")
     record = rich.record(genesis, bytes(32), 0, (0, 0))
@@ -248,7 +248,7 @@ def test_what_a_winner_would_get_above_the_limit_is_lost() -> None:
 # Void
 
 
-def test_a_match_is_void_by_the_word_of_all_its_players_and_nobody_else() -> None:
+def test_a_match_is_void_only_if_all_its_players_sign_so() -> None:
     match, seeds = ended().machines[0].match.id, ended().seeds
     said = {author: sign(void_message(match, author), MatchKey(seed)).signature for author, seed in enumerate(seeds)}
     end = read_evidence(void_evidence(ended().data, said))
@@ -279,7 +279,7 @@ def test_a_match_is_void_by_the_word_of_all_its_players_and_nobody_else() -> Non
         {"soul": "x"},
     ],
 )
-def test_an_impossible_account_is_refused_though_all_have_signed_it(change: dict[str, Any]) -> None:
+def test_an_impossible_account_is_refused_even_if_all_players_signed_it(change: dict[str, Any]) -> None:
     refused(told(account()._replace(**change)), "account of a match has the wrong form")
 
 
@@ -303,20 +303,20 @@ def test_an_impossible_account_is_refused_though_all_have_signed_it(change: dict
         (4, ((0, 3, bytes(31), bytes(64)),)),
     ],
 )
-def test_evidence_of_another_form_is_refused(part: int, value: Any) -> None:
+def test_malformed_evidence_is_refused(part: int, value: Any) -> None:
     evidence = right()
     evidence[part] = value
     refused(evidence, "wrong form|out of order|cannot be read|invalid genesis|before it was formed")
 
 
-def test_evidence_has_five_parts_of_a_match_with_purses() -> None:
+def test_evidence_needs_five_parts_and_a_match_with_purses() -> None:
     for parts in (right()[:-1], [*right(), ()]):
         refused(parts, "wrong form")
     without = World(ONE_DIE, 2, 91)
     refused([without.data, *right()[1:]], "without purses")
 
 
-# In the match
+# Stakes and ends in whole matches
 
 
 def test_a_restarted_node_opens_the_same_stake_again() -> None:
@@ -332,7 +332,7 @@ def test_a_restarted_node_opens_the_same_stake_again() -> None:
     assert not played.machines[1].proofs
 
 
-def test_who_may_not_stake_resigns_when_the_stake_is_due() -> None:
+def test_a_player_whose_purse_forbids_the_stake_resigns_when_it_is_due() -> None:
     played = world(3, 81)
     played.machines[0].match.signer._bind_stake = lambda *_: False
     played.run()
@@ -343,17 +343,19 @@ def test_who_may_not_stake_resigns_when_the_stake_is_due() -> None:
     assert position.state.wagers[seat].bet == 0
 
 
-def test_players_who_were_voted_absent_confirm_the_end_when_they_are_back() -> None:
+def test_a_player_who_was_voted_absent_confirms_the_end_after_a_restart() -> None:
     played = world(4, 21, PRESETS["classic"].with_options({"stakes": "yes"}), Patience(30, 10))
     played.first_turn()
     played.crash(3)
-    while 3 in played.machines[0].match.history.position.base:  # until then one more would be too many
+    while (
+        3 in played.machines[0].match.history.position.base
+    ):  # with 3 in the base, the others could not vote out a second player
         assert played.step()
     played.crash(2)
     played.run()
     history = played.machines[0].match.history
     assert history.position.left == (2, 3)
-    assert gather(history) is None  # two of four have signed, which is half
+    assert gather(history) is None  # two of four signatures are no majority
     played.restart(2)
     played.run()
     found = gather(played.machines[0].match.history)

@@ -1,4 +1,4 @@
-"""What one liar among three can do to two who cannot hear each other."""
+"""A liar plays with two honest players who are cut off from each other."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ HURRIED = Patience(5, 5)
 
 
 def side(gone: int) -> World:
-    """Return a world in which all come to one and the same move, and then one player hears and is heard no more.
+    """Return a world in which one player crashes once all players wait for the same move.
 
-    Up to then it takes the same course whoever that is; from then on a liar is on either side, and plays by the rules.
+    Up to the crash every world is the same. Player 2, the liar, plays by the rules in each of them.
     """
     world = World(PRESETS["classic"], 3, seed=3, patience=HURRIED)
     while not all(machine.match.history.position.kind is Kind.MOVE for machine in world.machines):
@@ -33,8 +33,8 @@ def known(machine: Machine) -> list[Signed]:
     return [*machine.disk, *machine.unwritten]
 
 
-def test_a_liar_between_two_cut_off_players_can_end_a_match_with_each_and_their_votes_prove_it() -> None:
-    """Both sides vote on one root, so the liar has voted for two things in one round."""
+def test_a_liar_can_end_a_match_differently_with_two_cut_off_players_but_its_votes_prove_that() -> None:
+    """Both sides vote on the same root, so the liar has voted for two values in one round."""
     one, other = side(1), side(0)
     assert one.machines[0].match.history.chain[5].tip == other.machines[1].match.history.chain[5].tip
     ends = [one.machines[0], other.machines[1]]

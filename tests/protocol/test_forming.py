@@ -1,4 +1,4 @@
-"""What forms a match, at single nodes: who signs when, what binds them, and what a host's RESIGN does."""
+"""How single nodes form a match: when each signs, what binds it, and what a host's RESIGN does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node(me: int, *stored: Signed, **options: Any) -> Match:
 
 
 def signed_by(history: History, author: int, kind: Kind | None = None, step: int | None = None) -> Signed:
-    """Return what an author owes in the open step, or their RESIGN for a step."""
+    """Return the message that an author owes the open step, or one of another kind for a step."""
     if kind is None:
         return due(history, author, SEEDS[author])
     place = history.chain[history.position.step if step is None else step]
@@ -43,7 +43,7 @@ def hear(match: Match, *messages: Signed, now: float = 0.0) -> list[object]:
 
 
 def said(effects: Iterable[object]) -> list[tuple[int, Kind]]:
-    """Return author and kind of the messages that were broadcast."""
+    """Return the author and kind of each broadcast message."""
     from protocol.consensus.kinds import parse_signed
 
     frames = [effect.frame for effect in effects if isinstance(effect, Broadcast)]
@@ -60,7 +60,7 @@ def locks(history: History) -> list[Signed]:
 
 
 def bound(me: int = ANN) -> Match:
-    """Return a guest's match whose COMMIT is signed."""
+    """Return the match of a guest who has signed COMMIT."""
     match = node(me)
     match.handle(Ticked(), 0.0)
     hear(match, *(each for each in locks(match.history) if each.message.author != me))
@@ -98,7 +98,7 @@ def test_no_guest_signs_commit_while_another_match_binds_it() -> None:
 
 
 @pytest.mark.parametrize("step", range(FORMED))
-def test_the_host_withdraws_by_resign_in_the_open_step_and_signs_nothing_else(step: int) -> None:
+def test_the_host_withdraws_with_a_resign_in_the_open_step_and_signs_nothing_more(step: int) -> None:
     match = node(HOST)
     match.handle(Ticked(), 0.0)
     if step:
@@ -112,7 +112,7 @@ def test_the_host_withdraws_by_resign_in_the_open_step_and_signs_nothing_else(st
     assert not match.is_formed
 
 
-def test_a_host_that_has_signed_commit_withdraws_nothing() -> None:
+def test_a_host_that_has_signed_commit_cannot_withdraw() -> None:
     match = node(HOST)
     match.handle(Ticked(), 0.0)
     for _ in range(FORMED):
@@ -131,13 +131,13 @@ def test_the_resign_of_the_host_frees_a_guest_for_good(step: int) -> None:
     assert any(isinstance(effect, StoreChoice) for effect in effects)
 
 
-def test_the_resign_of_a_guest_frees_nobody() -> None:
+def test_the_resign_of_a_guest_frees_no_other_guest() -> None:
     match = bound()
     assert CalledOff() not in hear(match, signed_by(match.history, BEN, Kind.RESIGN))
     assert match.is_bound
 
 
-def test_all_commits_form_the_match_whatever_the_host_has_signed_beside() -> None:
+def test_all_commits_form_the_match_although_the_host_also_signed_resign() -> None:
     match = bound()
     commits = [signed_by(match.history, author) for author in (HOST, BEN)]
     resign = signed_by(match.history, HOST, Kind.RESIGN)
@@ -153,7 +153,7 @@ def test_all_commits_form_the_match_whatever_the_host_has_signed_beside() -> Non
 
 @pytest.mark.parametrize("kind", [Kind.LOCK, Kind.COMMIT])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_forming_message_counts_beside_a_resignation_of_its_author_and_both_prove_misconduct(
+def test_a_forming_message_counts_despite_a_resign_of_its_author_and_the_two_prove_misconduct(
     kind: Kind, is_first: bool
 ) -> None:
     match = node(ANN) if kind is Kind.LOCK else bound()
@@ -167,7 +167,7 @@ def test_a_forming_message_counts_beside_a_resignation_of_its_author_and_both_pr
 
 
 @pytest.mark.parametrize("frees", ["the host", "the owner"])
-def test_a_match_that_is_formed_without_a_guest_is_locked_by_it_and_left(frees: str) -> None:
+def test_a_guest_who_was_freed_locks_a_match_that_formed_anyway_and_then_resigns(frees: str) -> None:
     match = bound()
     commits = [signed_by(match.history, author) for author in (HOST, BEN)]
     if frees == "the host":
@@ -181,7 +181,7 @@ def test_a_match_that_is_formed_without_a_guest_is_locked_by_it_and_left(frees: 
     assert (match.history.position.step, match.history.position.kind) == (3, Kind.REVEAL)
 
 
-def test_a_guest_that_gave_up_has_given_up_after_a_restart() -> None:
+def test_a_guest_who_withdrew_is_still_free_after_a_restart() -> None:
     match = bound()
     stored = list(match.replica.messages())
     effects = match.handle(Withdrawn(), 30.0)
@@ -190,11 +190,11 @@ def test_a_guest_that_gave_up_has_given_up_after_a_restart() -> None:
     assert again.has_committed
     assert not again.is_bound
     assert again.is_called_off
-    assert CalledOff() in again.handle(Ticked(), 0.0)  # the process may have died between the choice and what follows
+    assert CalledOff() in again.handle(Ticked(), 0.0)  # the process may have died before it announced the choice
     assert node(ANN, *stored).is_bound
 
 
-def test_a_restarted_guest_takes_all_commits_at_once() -> None:
+def test_a_restarted_guest_forms_the_match_from_the_other_commits() -> None:
     match = bound()
     again = node(ANN, *match.replica.messages())
     again.handle(Linked(HOST), 0.0)
@@ -202,7 +202,7 @@ def test_a_restarted_guest_takes_all_commits_at_once() -> None:
     assert again.is_formed
 
 
-def test_what_the_host_has_withdrawn_is_shown_to_who_asks() -> None:
+def test_the_withdrawal_of_the_host_is_sent_to_peers_that_catch_up() -> None:
     match = bound()
     resign = signed_by(match.history, HOST, Kind.RESIGN)
     before = match.replica.digests()

@@ -1,4 +1,4 @@
-"""Frames come back as they were sent, in whatever pieces; hostile ones are refused with one error."""
+"""Frames survive encoding and decoding in any chunks; malformed ones are refused with one error type."""
 
 from __future__ import annotations
 
@@ -83,13 +83,15 @@ FRAMES: st.SearchStrategy[Frame] = st.one_of(
 
 
 @given(FRAMES)
-def test_a_frame_comes_back_as_it_was_sent(frame: Frame) -> None:
+def test_a_frame_survives_encoding_and_decoding(frame: Frame) -> None:
     assert decode_frame(encode_frame(frame)) == frame
 
 
 @given(st.binary(max_size=300), st.integers(0, 70), st.data())
-def test_a_message_is_read_alike_with_and_without_msgpack(content: bytes, length: int, data: st.DataObject) -> None:
-    """Whatever is changed in it, and wherever it is cut."""
+def test_decoding_a_message_frame_without_msgpack_gives_the_same_result_as_with_it(
+    content: bytes, length: int, data: st.DataObject
+) -> None:
+    """Altered and truncated frames are included."""
     frame = bytearray(encode_frame(Carried(content, bytes(length))))
     place = data.draw(st.integers(0, len(frame) - 1))
     frame[place] ^= data.draw(st.integers(0, 255))
@@ -115,7 +117,9 @@ PARTS: st.SearchStrategy[Value] = st.one_of(
 
 
 @given(FRAMES, st.data())
-def test_a_field_changed_to_anything_is_accepted_only_if_it_spells_a_frame(frame: Frame, data: st.DataObject) -> None:
+def test_a_frame_with_a_changed_field_is_accepted_only_if_it_is_a_valid_frame(
+    frame: Frame, data: st.DataObject
+) -> None:
     value = decode(encode_frame(frame))
     assert isinstance(value, tuple)
     changed = list(value)
@@ -189,13 +193,13 @@ ZEROS = bytes(32)
         (1, 7000, ("code", 7, "")),
     ],
 )
-def test_a_value_of_another_shape_is_no_frame(value: Value) -> None:
+def test_a_value_of_the_wrong_shape_is_no_frame(value: Value) -> None:
     with pytest.raises(MalformedFrameError):
         decode_frame(encode(value))
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_are_a_frame_or_refused_with_the_one_error(data: bytes) -> None:
+def test_random_bytes_are_a_frame_or_are_refused_with_that_error(data: bytes) -> None:
     try:
         frame = decode_frame(data)
     except MalformedFrameError:
@@ -226,7 +230,7 @@ def test_any_chunking_gives_the_same_messages(messages: list[bytes], rest: bytes
 
 
 @given(st.binary(max_size=2000), st.data())
-def test_garbage_gives_messages_within_the_limit_or_the_one_error(stream: bytes, data: st.DataObject) -> None:
+def test_random_input_gives_messages_within_the_limit_or_that_error(stream: bytes, data: st.DataObject) -> None:
     def outcome(pieces: list[bytes]) -> tuple[list[bytes], bool]:
         splitter, messages = FrameSplitter(LIMIT), []
         try:
@@ -246,7 +250,7 @@ def test_garbage_gives_messages_within_the_limit_or_the_one_error(stream: bytes,
 
 
 @pytest.mark.parametrize("announced", [LIMIT + 1, 2**31, 2**32 - 1])
-def test_a_length_is_judged_before_anything_of_the_frame_has_come(announced: int) -> None:
+def test_an_excessive_length_is_refused_before_the_content_arrives(announced: int) -> None:
     splitter = FrameSplitter(LIMIT)
     splitter.feed(announced.to_bytes(4, "big"))
     with pytest.raises(FrameTooLong):

@@ -1,4 +1,4 @@
-"""Every game over the network: the protocol knows none of their rules."""
+"""Every ruleset played over the protocol, which knows none of their rules."""
 
 import random
 import re
@@ -29,7 +29,7 @@ def test_every_preset_ends_with_identical_fair_transcripts(preset: str, players:
 
 
 @pytest.mark.parametrize("seed", [*range(5), *thoroughly(range(5, 15))])
-def test_house_rules_with_crashes_end_with_identical_fair_transcripts(seed: int) -> None:
+def test_random_rulesets_with_crashes_end_with_identical_fair_transcripts(seed: int) -> None:
     rng = random.Random(seed)
     world = World(house_rules(rng), rng.randrange(2, 5), seed)
     for _ in range(12):
@@ -44,7 +44,7 @@ def test_house_rules_with_crashes_end_with_identical_fair_transcripts(seed: int)
 
 
 def house_rules(rng: random.Random) -> Ruleset:
-    """Return a preset with stakes and fewer dice where it allows."""
+    """Return a random preset, with stakes and fewer dice if it allows them."""
     preset = PRESETS[rng.choice(sorted(PRESETS))]
     if preset.motes:
         return preset
@@ -62,13 +62,13 @@ def test_the_prize_and_powers_that_roll_use_joint_randomness() -> None:
 
 
 class Spender(OddsPlayer):
-    """Stakes everything."""
+    """A player who stakes all coins and tickets."""
 
     def stake(self, funds: int, tickets: int) -> Stake:
         return Stake(funds, tickets)
 
 
-def test_stakes_are_sealed_until_all_are_locked_and_then_open_for_everybody() -> None:
+def test_stakes_are_sealed_until_all_are_locked_and_then_opened_to_all() -> None:
     world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 3, seed=4, player=Spender)
     world.run()
     chain = world.machines[0].match.history.chain
@@ -79,11 +79,11 @@ def test_stakes_are_sealed_until_all_are_locked_and_then_open_for_everybody() ->
     state = chain[-1].state
     assert state is not None
     (winner,) = state.winners
-    # Everybody staked 1,000 of 1,000: the pool is 3,000, and the bonus 1,000 × 1,000 / 1,000.
+    # All players staked 1,000 of 1,000: the pool is 3,000, and the bonus 1,000 × 1,000 / 1,000.
     assert state_payout(world)[winner] == 4000
 
 
-def test_in_a_match_without_purses_everybody_is_a_newcomer() -> None:
+def test_in_a_match_without_purses_all_players_are_newcomers() -> None:
     rules = PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"})
     first = World(rules, 3, seed=4, player=Spender)
     first.run()
@@ -120,7 +120,7 @@ def test_a_stake_survives_a_crash_between_commitment_and_opening() -> None:
     assert verify(transcript).verdict == "fair"
 
 
-def test_a_stake_lost_with_the_store_costs_its_owner_the_match() -> None:
+def test_a_player_who_loses_the_stored_stake_leaves_the_match() -> None:
     world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 3, seed=6, player=Spender)
     while not any(machine.choices for machine in world.machines):
         world.step()
@@ -138,7 +138,7 @@ def test_a_stake_lost_with_the_store_costs_its_owner_the_match() -> None:
 
 
 def test_the_protocol_names_no_preset_and_no_power() -> None:
-    """A new ruleset or power needs no change there, because nothing there knows any."""
+    """So a new ruleset or power needs no change to the protocol."""
     words = {*PRESETS, "light", "grey", "neutral", "blue", "red", "dark", "palifico", "siding", "liar", "exact"} - {
         "plain"
     }

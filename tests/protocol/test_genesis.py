@@ -1,4 +1,4 @@
-"""The players that a genesis may have, their names, and what makes the proposal none."""
+"""The players and names that a genesis may have, and the faults for which a genesis is refused."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ JOIN = Join(TABLE, IDENTITY.public, KEY.public, "ann", (("192.0.2.1", 7000),), b
         "Hal (Yousef's bot)",
     ],
 )
-def test_people_may_call_themselves_what_they_are_called(name: str) -> None:
+def test_real_names_of_people_are_accepted(name: str) -> None:
     assert check_nickname(name) == name
 
 
@@ -146,11 +146,11 @@ def test_a_name_that_misleads_the_eye_is_refused(name: str, reason: str) -> None
         ("Ada (bot)\n", False),
     ],
 )
-def test_a_bot_is_marked_by_what_a_nickname_may_have_and_by_nothing_like_it(name: str, is_one: bool) -> None:
+def test_a_bot_is_recognized_by_the_exact_mark_in_its_nickname(name: str, is_one: bool) -> None:
     assert is_marked_as_bot(name) == is_one
 
 
-def test_every_shown_character_takes_room_on_a_terminal() -> None:
+def test_every_visible_character_has_a_width_on_a_terminal() -> None:
     hidden = [code for code in range(sys.maxunicode + 1) if get_cwidth(chr(code)) < 1 and not flaw(chr(code))]
     assert [hex(code) for code in hidden] == []
 
@@ -172,7 +172,7 @@ def test_any_text_is_a_printable_name_or_refused(name: str) -> None:
 
 
 def test_every_invisible_character_is_on_the_closed_list() -> None:
-    """And nothing on it is shown: no letter of a living script became one that a genesis cannot have."""
+    """The list has no visible character, so it excludes no letter of a script in use."""
     never = {"Cc", "Co", "Cs", "Zs", "Zl", "Zp"}
     for code in range(sys.maxunicode + 1):
         category = unicodedata.category(chr(code))
@@ -193,12 +193,12 @@ def test_a_genesis_has_no_invisible_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["e\u0301", "аnn", "a\u0331\u0332\u0333", "\u0331a", "\U0001fae8", "\u0378"])
-def test_a_genesis_is_not_judged_by_a_version_of_unicode(name: str) -> None:
-    """A guest refuses the first four of them at the table: see test_lobby."""
+def test_a_genesis_is_judged_independently_of_the_unicode_version(name: str) -> None:
+    """Guests refuse the first four names at the table: see test_lobby."""
     assert parse_join_record(make_join_record(JOIN._replace(nickname=name), IDENTITY, KEY).wire).join.nickname == name
 
 
-def test_a_join_record_comes_back_as_it_was_made() -> None:
+def test_a_join_record_survives_encoding_and_decoding() -> None:
     record = make_join_record(JOIN, IDENTITY, KEY)
     assert parse_join_record(record.wire) == record
 
@@ -224,13 +224,13 @@ BAD_JOINS: dict[str, Join] = {
 
 
 @pytest.mark.parametrize("join", BAD_JOINS.values(), ids=BAD_JOINS.keys())
-def test_a_join_that_breaks_a_rule_is_refused_though_rightly_signed(join: Join) -> None:
+def test_a_validly_signed_join_that_breaks_a_rule_is_refused(join: Join) -> None:
     with pytest.raises(MalformedGenesisError):
         parse_join_record(make_join_record(join, IDENTITY, KEY).wire)
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])
-def test_every_byte_of_a_join_record_is_signed_or_a_signature(part: int) -> None:
+def test_a_join_record_with_any_changed_part_is_refused(part: int) -> None:
     wire = list(make_join_record(JOIN, IDENTITY, KEY).wire)
     for index in range(len(wire[part])):
         flipped = bytearray(wire[part])
@@ -240,12 +240,12 @@ def test_every_byte_of_a_join_record_is_signed_or_a_signature(part: int) -> None
 
 
 @pytest.mark.parametrize("pledge", PLEDGES)
-def test_either_pledge_can_be_made(pledge: str) -> None:
+def test_both_pledges_are_accepted(pledge: str) -> None:
     assert parse_join_record(make_join_record(JOIN._replace(pledge=pledge), IDENTITY, KEY).wire).join.pledge == pledge
 
 
 @pytest.mark.parametrize("players", [2, 10])
-def test_a_genesis_comes_back_as_it_was_made_and_its_hash_names_the_match(players: int) -> None:
+def test_a_genesis_survives_encoding_and_decoding_and_its_hash_is_the_match_id(players: int) -> None:
     made, _ = genesis(PRESETS["classic"], players, b"seed")
     assert parse_genesis(made.encoded()) == made
     assert match_id(made.encoded()) != match_id(made._replace(patience=Patience(60, 15)).encoded())
@@ -274,7 +274,7 @@ def twins() -> tuple[JoinRecord, ...]:
 
 
 def crossed() -> tuple[JoinRecord, ...]:
-    """One player's match key is another's identity key."""
+    """Return a roster in which one player's match key is another's identity key."""
     key = MatchKey(match_seed(b"seed", 0))
     other = Identity(Ed25519PrivateKey.from_private_bytes(tagged_hash("match-key", match_seed(b"seed", 0))))
     assert other.public == key.public
@@ -323,7 +323,7 @@ BAD_RULES: dict[str, Value] = {
 
 
 @pytest.mark.parametrize("options", BAD_RULES.values(), ids=BAD_RULES.keys())
-def test_rules_that_this_version_does_not_know_are_refused(options: Value) -> None:
+def test_unknown_rules_are_refused(options: Value) -> None:
     with pytest.raises(MalformedGenesisError):
         parse_ruleset(options)
 
@@ -337,25 +337,25 @@ def test_no_single_change_to_a_genesis_is_accepted_as_the_same_match(data: st.Da
         parsed: Genesis = parse_genesis(bytes(raw))
     except MalformedGenesisError:
         return
-    assert parsed.roster == made.roster  # only what is not in the records can have changed
+    assert parsed.roster == made.roster  # only parts outside the join records can have changed
     assert match_id(bytes(raw)) != match_id(made.encoded())
 
 
 @given(st.recursive(st.integers(0, 9) | st.binary(max_size=9) | st.text(max_size=9), lambda x: st.lists(x, max_size=6)))
-def test_any_value_is_a_genesis_or_refused_with_the_one_error(value: object) -> None:
+def test_random_values_are_a_genesis_or_are_refused_with_one_error(value: object) -> None:
     def frozen(item: object) -> Value:
         return tuple(map(frozen, item)) if isinstance(item, list) else item  # type: ignore[return-value]
 
     try:
         data = encode(frozen(value))
     except ValueError:
-        return  # nested too deep to be sent
+        return  # nested too deeply for any frame
     with pytest.raises(MalformedGenesisError):
         parse_genesis(data)
     with pytest.raises(MalformedGenesisError):
         parse_join_record(decode(data))
 
 
-def test_no_genesis_is_longer_than_the_frame_that_it_travels_in() -> None:
+def test_the_longest_genesis_fits_a_frame() -> None:
     with pytest.raises(MalformedGenesisError, match="65536 bytes"):
         parse_genesis(bytes(65537))

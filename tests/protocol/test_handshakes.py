@@ -1,4 +1,4 @@
-"""Only a node with an admissible key gets through the handshake, and no stranger makes it expensive."""
+"""Only a node with an admissible key completes the handshake, and no attacker can make it expensive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def foreign_certificate(
     issuer: Ed25519PrivateKey,
     alternative: bytes | None = None,
 ) -> None:
-    """Load a certificate for ``key`` that ``issuer`` signed under the authority's name."""
+    """Load a certificate for ``key`` signed by ``issuer`` and naming the authority as issuer."""
     builder = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -102,7 +102,7 @@ async def test_only_a_node_becomes_a_link(
     assert len(table.recorder.links) == 1
 
 
-async def test_a_certificate_with_names_that_are_no_text_does_no_harm(opens: Opener, tmp_path: Any) -> None:
+async def test_a_certificate_with_undecodable_names_does_no_harm(opens: Opener, tmp_path: Any) -> None:
     table = await opens()
     context, key = client_context(identity()), identity()
     undecodable_dns_name = b"\x30\x04\x82\x02\xff\xfe"
@@ -115,7 +115,7 @@ async def test_a_certificate_with_names_that_are_no_text_does_no_harm(opens: Ope
 
 
 class Attack:
-    """A peer that is driven as OpenSSL drives one, over a socket."""
+    """A hostile TLS peer on a socket."""
 
     def __init__(self, context: ssl.SSLContext, connection: socket.socket, *, is_server: bool) -> None:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -124,7 +124,7 @@ class Attack:
         self.sent = 0
 
     async def run(self) -> None:
-        """Do the handshake as far as the victim goes along."""
+        """Continue the handshake until the victim ends the connection."""
         loop = asyncio.get_running_loop()
         with suppress(OSError):
             while True:
@@ -139,7 +139,7 @@ class Attack:
 
 @pytest.mark.parametrize("we_dial", [False, True], ids=["listener", "dialer"])
 @pytest.mark.parametrize(("kind", "length"), [("small keys", 24), ("small keys", 379), ("compressed points", 50)])
-async def test_openssl_gets_only_a_kilobyte_of_a_chain_of_certificates(
+async def test_a_long_certificate_chain_is_cut_off_before_openssl_parses_it(
     monkeypatch: pytest.MonkeyPatch, kind: str, length: int, we_dial: bool
 ) -> None:
     taken: list[int] = []
@@ -168,7 +168,7 @@ async def test_openssl_gets_only_a_kilobyte_of_a_chain_of_certificates(
     assert sum(taken) <= HANDSHAKE_HELLO + rest
 
 
-async def test_a_handshake_is_computed_beside_the_event_loop(opens: Opener) -> None:
+async def test_a_handshake_does_not_block_the_event_loop(opens: Opener) -> None:
     the_loop_goes_on = threading.Event()
 
     class Slow(ssl.SSLObject):
@@ -183,7 +183,7 @@ async def test_a_handshake_is_computed_beside_the_event_loop(opens: Opener) -> N
     await dialling
 
 
-async def test_a_handshake_that_takes_long_counts_for_many() -> None:
+async def test_a_slow_handshake_counts_as_several_against_the_rate_limit() -> None:
     limits = dataclasses.replace(KNOCKING, handshake_burst=4, handshake_rate=0.01)
     listener = await listen([HOST, "::1"], 0, credentials(identity()), recorder := Recorder(), limits)
     key, guest = identity(), Recorder()
@@ -192,7 +192,9 @@ async def test_a_handshake_that_takes_long_counts_for_many() -> None:
         reader, writer = await asyncio.open_connection(HOST, listener.port, ssl=costly, server_hostname="")
         await is_cut_off(reader)
         writer.close()
-    await dial("::1", listener.port, credentials(identity()), guest, limits=limits)  # comes later than what it cost
+    await dial(
+        "::1", listener.port, credentials(identity()), guest, limits=limits
+    )  # by now the slow handshake is charged
     with pytest.raises(DialError, match="broke off the connection"):
         await dial(HOST, listener.port, credentials(identity()), guest, limits=limits)
     await recorder.until(lambda: bool(recorder.links))
@@ -202,7 +204,7 @@ async def test_a_handshake_that_takes_long_counts_for_many() -> None:
     await asyncio.sleep(0.05)
 
 
-async def test_a_listener_that_goes_on_with_messages_of_tls_is_dropped() -> None:
+async def test_a_listener_that_keeps_sending_tls_messages_without_content_is_dropped() -> None:
     hostile = server_context(identity())
     hostile.options &= ~ssl.OP_NO_TICKET
     hostile.num_tickets = 1000
@@ -218,7 +220,9 @@ async def test_a_listener_that_goes_on_with_messages_of_tls_is_dropped() -> None
     server.close()
 
 
-async def test_records_of_one_byte_count_as_messages(opens: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tls_records_of_one_byte_count_against_the_rate_limit(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     throttled: list[Link] = []
     throttle = Link._throttle
 
@@ -235,6 +239,6 @@ async def test_records_of_one_byte_count_as_messages(opens: Opener, monkeypatch:
     await table.recorder.until(lambda: table.recorder.frames == [message])
     for byte in (*frame_header(message), *message):
         writer.write(bytes([byte]))
-    await table.recorder.until(lambda: table.recorder.frames == [message] * 2)  # held back, and nothing is lost
+    await table.recorder.until(lambda: table.recorder.frames == [message] * 2)  # throttled without loss
     assert throttled
     writer.close()

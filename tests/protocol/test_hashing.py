@@ -1,4 +1,4 @@
-"""The tagged hash is injective in tag and parts; one honest share decides a roll; a commitment fits one place only."""
+"""The tagged hash is injective in tag and parts; one honest share makes a roll random; a commitment fits one place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from protocol.crypto.hashing import (
 parts = st.lists(st.one_of(st.binary(max_size=12), st.integers(0, 2**64 - 1)), max_size=5)
 
 
-def test_the_construction_is_the_one_that_the_specification_gives() -> None:
+def test_the_tagged_hash_is_built_as_specified() -> None:
     written_out = b"\x11p2pdice/3/example" + b"\x02" + b"\x00\x00\x00\x01a" + b"\x00\x00\x00\x08" + bytes(7) + b"\x01"
     assert tagged_hash("example", b"a", 1) == sha256(written_out).digest()
 
@@ -38,23 +38,23 @@ def test_different_parts_have_different_hashes(one: list[bytes | int], other: li
     assert (tagged_hash("t", *one) == tagged_hash("t", *other)) == (raw(one) == raw(other))
 
 
-def test_a_tag_separates_uses() -> None:
+def test_different_tags_give_different_hashes() -> None:
     assert tagged_hash("share-commitment", b"x") != tagged_hash("hand-commitment", b"x")
 
 
-def test_a_die_throws_the_bytes_from_252_on_away() -> None:
+def test_a_die_rejects_bytes_from_252_on() -> None:
     assert [uniform(iter([255, 254, 253, 252, 251]), 6)] == [5]
     assert [uniform(iter([byte]), 6) for byte in range(252)] == [byte % 6 for byte in range(252)]
 
 
-def test_every_bound_takes_its_values_equally_often_from_all_accepted_bytes() -> None:
+def test_the_accepted_bytes_map_evenly_to_the_values_below_every_bound() -> None:
     for bound in range(1, 257):
         accepted = Counter(byte % bound for byte in range(256 - 256 % bound))
         assert len(accepted) == bound
         assert len(set(accepted.values())) == 1
 
 
-def test_a_stream_is_the_hashes_with_a_counter() -> None:
+def test_a_stream_is_a_sequence_of_hashes_with_a_counter() -> None:
     first_two = tagged_hash("s", b"x", 0) + tagged_hash("s", b"x", 1)
     assert bytes(islice(hash_stream("s", b"x"), 64)) == first_two
 
@@ -64,7 +64,7 @@ SECRETS = st.binary(min_size=32, max_size=32)
 
 
 @given(st.lists(SECRETS, min_size=2, max_size=10), st.data())
-def test_every_single_share_decides_about_the_whole_roll(shares: list[bytes], data: st.DataObject) -> None:
+def test_changing_any_single_share_changes_the_whole_roll(shares: list[bytes], data: st.DataObject) -> None:
     honest = data.draw(st.integers(0, len(shares) - 1))
     other = data.draw(SECRETS.filter(lambda share: share != shares[honest]))
     given_shares = dict(enumerate(shares))
@@ -72,7 +72,7 @@ def test_every_single_share_decides_about_the_whole_roll(shares: list[bytes], da
 
 
 def test_one_honest_share_makes_every_face_every_seat_and_the_public_die_equally_likely() -> None:
-    """All others always choose the same; a face, a seat or a roll that is off by a tenth would fail."""
+    """The other shares are constant. A frequency that is off by a tenth would fail."""
     rolls = 6000
     faces: Counter[int] = Counter()
     first: Counter[int] = Counter()
@@ -85,7 +85,7 @@ def test_one_honest_share_makes_every_face_every_seat_and_the_public_die_equally
     for counts, outcomes in ((faces, 6), (first, 3), (public, 6)):
         expected = counts.total() / outcomes
         assert len(counts) == outcomes
-        # Pearson's statistic; above 30 with five degrees of freedom once in 67,000 times, and this is no chance: fixed.
+        # Pearson's statistic: with five degrees of freedom it exceeds 30 once in 67,000 times. The inputs are fixed.
         assert sum((count - expected) ** 2 / expected for count in counts.values()) < 30
 
 

@@ -1,4 +1,4 @@
-"""The fold: scripts, the chain of hashes, resignation in every kind of slot, and what proves misconduct."""
+"""Folding a history: scripts, the hash chain, resignations in every kind of slot, and proofs of misconduct."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KEYS: tuple[MatchKey, ...]
 
 @pytest.fixture(scope="module", autouse=True)
 def _played() -> None:
-    """Play the match of these tests where they run, and not in each worker that collects them."""
+    """Play the match of these tests in a fixture, so that workers which only collect tests do not play it."""
     global WORLD, CHAIN, KEYS
     WORLD = played()
     CHAIN = WORLD.machines[0].match.history.chain
@@ -54,7 +54,7 @@ def _played() -> None:
 
 
 def record_at(step: int) -> History:
-    """Return the history of the played match with the first ``step`` steps closed."""
+    """Return a history of the played match in which ``step`` is the open step."""
     history = History(WORLD.data)
     for position in CHAIN[1 : step + 1]:
         for signed in position.entries.values():
@@ -64,7 +64,7 @@ def record_at(step: int) -> History:
 
 
 def first(condition: Callable[[Position], bool]) -> int:
-    """Return the first step of the played match with some property."""
+    """Return the first step of the played match whose position meets a condition."""
     return next(position.step for position in CHAIN if condition(position))
 
 
@@ -73,7 +73,7 @@ def at(purpose: Purpose, kind: Kind) -> int:
 
 
 def said(step: int) -> list[Signed]:
-    """Return what was said in a step of the played match, by author."""
+    """Return the messages of a step of the played match, sorted by author."""
     return list(CHAIN[step + 1].entries.values())
 
 
@@ -87,7 +87,7 @@ def resigns(history: History, author: int) -> Signed:
     return spoken(history, author, Kind.RESIGN, ())
 
 
-def test_votes_name_exactly_the_messages_that_close_a_step() -> None:
+def test_votes_must_name_exactly_the_messages_that_close_a_step() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
     first, second, _ = said(step)
     for is_held in (False, True):
@@ -108,20 +108,20 @@ def test_votes_name_exactly_the_messages_that_close_a_step() -> None:
             assert history.position.step == step
 
 
-def test_the_scripts_follow_each_other_as_they_are_written() -> None:
+def test_the_steps_of_a_match_follow_the_scripts() -> None:
     for before, after in itertools.pairwise(CHAIN):
         script = SCRIPTS[before.purpose]
         assert before.kind is script[before.place_in_script]
         if before.place_in_script + 1 < len(script):
             assert (after.purpose, after.place_in_script) == (before.purpose, before.place_in_script + 1)
         elif after.purpose is Purpose.DEAL and before.purpose is Purpose.SHOWDOWN:
-            assert after.kind is Kind.LOCK  # the commitments came with the openings
+            assert after.kind is Kind.LOCK  # the showdown's OPEN messages carry the commitments
         else:
             assert after.place_in_script == 0
     assert CHAIN[-1].purpose is Purpose.END
 
 
-def test_no_secret_is_owed_but_right_after_a_lock() -> None:
+def test_secrets_are_owed_only_right_after_a_lock() -> None:
     for before, after in itertools.pairwise(CHAIN):
         if after.kind in (Kind.REVEAL, Kind.OPEN):
             assert before.kind is Kind.LOCK
@@ -160,7 +160,7 @@ SLOTS = {
 
 
 def resigned(step: int) -> tuple[History, int]:
-    """Close a step with a resignation in the place of its first message."""
+    """Return a history with a step in which the first author resigns, and that author."""
     history = record_at(step)
     messages = said(step)
     quitter = messages[0].message.author
@@ -186,14 +186,14 @@ def test_a_resignation_fills_any_ordinary_slot_and_the_match_ends_without_its_au
 
 
 @pytest.mark.parametrize("purpose", [Purpose.SEATING, Purpose.DEAL, Purpose.SHOWDOWN, Purpose.ENDING])
-def test_nobody_resigns_at_a_lock(purpose: Purpose) -> None:
+def test_a_resignation_at_a_lock_is_misconduct(purpose: Purpose) -> None:
     history = record_at(first(lambda position: position.purpose is purpose and position.kind is Kind.LOCK))
     with pytest.raises(MisconductError, match="sent RESIGN where LOCK was due"):
         add(history, resigns(history, history.position.owed[0]))
 
 
-def test_what_follows_a_lock_does_not_depend_on_who_has_signed_it() -> None:
-    """Its messages close it, or a certificate: the tip is the same, and nobody has left."""
+def test_the_step_after_a_lock_is_the_same_whether_messages_or_votes_closed_it() -> None:
+    """The tip is the same, and no player has left."""
     step = first(lambda position: position.purpose is Purpose.DEAL and position.kind is Kind.LOCK)
     history = record_at(step)
     reading = Reading(history)
@@ -219,7 +219,7 @@ def test_each_root_has_one_ballot() -> None:
 
 
 def finish(history: History) -> History:
-    """Let whoever is left play on from here, as real matches fed with the history so far."""
+    """Let the remaining players finish the match from this history, and return its end."""
     messages = [each for after in history.chain[1:] for each in (*after.entries.values(), *after.certificate)]
     messages += history.held.values()
     players = [
@@ -228,7 +228,7 @@ def finish(history: History) -> History:
     matches: dict[int, Match] = {}
     for author in players:
         matches[author] = match = Match(WORLD.data, author, WORLD.seeds[author], messages)
-        match.waiting.may_sign = True  # everybody is here and holds the same
+        match.waiting.may_sign = True  # all players are linked and hold the same messages
     inbox: list[tuple[int, MatchInput]] = [(author, Ticked()) for author in players]
     while inbox:
         me, item = inbox.pop(0)
@@ -245,8 +245,8 @@ def finish(history: History) -> History:
 
 
 @pytest.mark.parametrize("purpose", [Purpose.SEATING, Purpose.DEAL])
-def test_a_roll_that_was_left_at_its_reveal_is_begun_anew(purpose: Purpose) -> None:
-    """A player who leaves then may have known the outcome."""
+def test_a_roll_starts_over_if_a_player_leaves_at_its_reveal(purpose: Purpose) -> None:
+    """The player who leaves may already know the outcome."""
     history, _ = resigned(at(purpose, Kind.REVEAL))
     assert (history.position.purpose, history.position.kind) == (purpose, Kind.COMMIT)
     assert history.position.committed is None
@@ -255,7 +255,7 @@ def test_a_roll_that_was_left_at_its_reveal_is_begun_anew(purpose: Purpose) -> N
         assert history.position.seats == ()
 
 
-def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
+def test_a_hand_that_is_never_opened_stays_unknown() -> None:
     step = at(Purpose.SHOWDOWN, Kind.OPEN)
     history, quitter = resigned(step)
     position = history.position
@@ -265,7 +265,7 @@ def test_a_hand_that_was_never_opened_is_unknown_to_all() -> None:
     assert sum(hand is not None for hand in shown[0]) == history.roster_size - 1
 
 
-def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn() -> None:
+def test_the_match_ends_when_one_player_is_left_even_before_the_seat_draw() -> None:
     history = record_at(FORMED + 1)
     for author in (0, 1):
         add(history, resigns(history, author))
@@ -275,7 +275,7 @@ def test_when_only_one_is_left_the_match_is_over_even_before_the_seats_are_drawn
     assert [history.position.seats[seat] for seat in history.position.state.winners] == [2]
 
 
-def test_a_player_who_resigned_before_the_seat_draw_has_a_seat_and_concedes_at_the_start() -> None:
+def test_a_player_who_resigned_before_the_seat_draw_gets_a_seat_and_concedes_at_the_start() -> None:
     history, quitter = resigned(at(Purpose.SEATING, Kind.REVEAL))
     left = finish(history)
     start = next(position for position in left.chain if position.state is not None)
@@ -296,7 +296,7 @@ def test_without_joint_randomness_seats_are_roster_indices(
     for signed in said(FORMED + 1):
         if signed.message.author in staying:
             add(history, signed)
-    for author in staying:  # nobody else owes the last LOCK: without anybody it closes at once
+    for author in staying:  # only they owe the last LOCK; if none stays, it closes at once
         add(history, spoken(history, author, Kind.LOCK, history.position.signed_hash))
     state = history.position.state
     assert state is not None
@@ -307,8 +307,7 @@ def test_without_joint_randomness_seats_are_roster_indices(
 
 
 def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] = (), left: int) -> History:
-    """Return a match of five in which one has left, and these vote to close the COMMIT after that without the
-    absent."""
+    """Return a match of five after one player left. The closers vote to close the next COMMIT without the absent."""
     seeds = World(CLASSIC, 5, seed=1).seeds
     history = History(World(CLASSIC, 5, seed=1).data)
     for _ in range(3):
@@ -328,7 +327,7 @@ def of_five(*closers: int, absent: tuple[int, ...], resigning: tuple[int, ...] =
     return history
 
 
-def test_who_left_before_a_step_does_not_vote_on_it_and_counts_in_the_base() -> None:
+def test_a_player_who_left_before_a_step_has_no_vote_on_it_but_counts_in_the_base() -> None:
     assert of_five(0, 2, 3, absent=(4,), left=1).position.step == 5
     assert of_five(0, 2, absent=(4,), left=1).position.step == 4
     with pytest.raises(RejectedMessageError, match="who may not vote on the step"):
@@ -340,7 +339,7 @@ def test_a_player_who_resigns_in_a_step_does_not_count_as_staying() -> None:
         of_five(0, 2, 3, absent=(4,), resigning=(3,), left=1)
 
 
-def test_a_step_is_closed_by_no_more_votes_than_it_takes() -> None:
+def test_a_certificate_with_a_superfluous_vote_is_refused() -> None:
     history, seeds = of_five(absent=(4,), left=1), World(CLASSIC, 5, seed=1).seeds
     closes = [votes_to_close(history, author, MatchKey(seeds[author])) for author in (0, 2, 3)]
     backing = votes_to_close(history, 0, MatchKey(seeds[0]), kind=Kind.ABSENT)
@@ -355,7 +354,7 @@ def test_a_step_is_closed_by_no_more_votes_than_it_takes() -> None:
     assert history.position.step == 5
 
 
-def test_who_left_before_a_lock_has_no_part_in_the_majorities_after_it() -> None:
+def test_a_player_who_left_before_a_lock_is_not_in_the_base_after_it() -> None:
     history, quitter = resigned(at(Purpose.TURN, Kind.MOVE))
     later = [
         position
@@ -380,10 +379,10 @@ def test_a_resignation_before_the_match_is_formed_fills_no_slot_and_proves_nothi
     assert verify(write_transcript(history)).verdict == "incomplete"
 
 
-# What is refused, and what proves misconduct
+# Refused messages and misconduct
 
 
-def test_two_messages_in_one_slot_are_proof_open_or_closed() -> None:
+def test_two_messages_in_one_slot_prove_misconduct_in_open_and_closed_steps() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
     author = said(step)[0].message.author
     history = record_at(step)
@@ -397,7 +396,7 @@ def test_two_messages_in_one_slot_are_proof_open_or_closed() -> None:
         add(record_at(step + 5), other)
 
 
-def test_an_equivocation_with_a_wrong_signature_proves_nothing() -> None:
+def test_an_equivocation_with_an_invalid_signature_proves_nothing() -> None:
     step = at(Purpose.DEAL, Kind.COMMIT)
     history = record_at(step + 5)
     other = sign(said(step)[0].message._replace(kind=Kind.RESIGN, body=()), MatchKey(b"x" * 32))
@@ -406,7 +405,7 @@ def test_an_equivocation_with_a_wrong_signature_proves_nothing() -> None:
 
 
 def test_the_identity_key_signs_nothing_in_a_match() -> None:
-    """Whoever copied only that key can speak for its owner in the next match, and not in this one."""
+    """A thief of that key can impersonate its owner in the next match, but not in this one."""
     step = at(Purpose.DEAL, Kind.COMMIT)
     history = record_at(step)
     message = said(step)[0].message
@@ -445,7 +444,7 @@ WRONG: dict[str, tuple[Purpose, Kind, Kind, object]] = {
 
 
 @pytest.mark.parametrize(("purpose", "due", "kind", "body"), WRONG.values(), ids=WRONG.keys())
-def test_a_signed_wrong_message_is_misconduct_and_changes_nothing(
+def test_a_signed_message_that_breaks_a_rule_is_misconduct_and_leaves_the_history_unchanged(
     purpose: Purpose, due: Kind, kind: Kind, body: object
 ) -> None:
     history = record_at(at(purpose, due))
@@ -457,7 +456,7 @@ def test_a_signed_wrong_message_is_misconduct_and_changes_nothing(
     assert len(caught.value.evidence) == 1
 
 
-def test_a_message_that_does_not_belong_here_is_refused_and_blames_nobody() -> None:
+def test_an_unauthentic_or_foreign_message_is_refused_without_blame() -> None:
     step = at(Purpose.DEAL, Kind.LOCK)
     history = record_at(step)
     good = said(step)[0]
@@ -475,7 +474,7 @@ def test_a_message_that_does_not_belong_here_is_refused_and_blames_nobody() -> N
     assert History(others.encoded()).match != history.match
 
 
-def test_later_foreign_and_repeated_messages_are_told_apart() -> None:
+def test_future_foreign_and_duplicate_messages_are_distinguished() -> None:
     step = at(Purpose.DEAL, Kind.LOCK)
     history = record_at(step)
     good = said(step)[0]
@@ -489,7 +488,7 @@ def test_later_foreign_and_repeated_messages_are_told_apart() -> None:
 # The end
 
 
-def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
+def test_after_the_end_only_receipts_for_that_end_are_accepted() -> None:
     history = record_at(len(CHAIN) - 1)
     assert history.position.owed == ()
     transcript = write_transcript(history)
@@ -503,7 +502,7 @@ def test_after_the_end_only_receipts_of_that_end_are_taken() -> None:
     assert write_transcript(history) == transcript
 
 
-def test_a_receipt_of_a_player_who_has_resigned_is_refused_and_proves_nothing() -> None:
+def test_a_receipt_of_a_resigned_player_is_refused_without_blame() -> None:
     history, quitter = resigned(at(Purpose.TURN, Kind.MOVE))
     history = finish(history)
     for author in range(3):
@@ -516,7 +515,7 @@ def test_a_receipt_of_a_player_who_has_resigned_is_refused_and_proves_nothing() 
     assert sorted(history.results) == [author for author in range(3) if author != quitter]
 
 
-def test_a_receipt_before_the_end_is_refused_and_proves_nothing() -> None:
+def test_a_receipt_before_the_end_is_refused_without_blame() -> None:
     for step in (0, 1, first(lambda position: position.kind is Kind.MOVE)):
         history = record_at(step)
         for place in history.chain:
@@ -525,8 +524,8 @@ def test_a_receipt_before_the_end_is_refused_and_proves_nothing() -> None:
                 history.hold(receipt)
 
 
-def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
-    """No pair with the receipt, which is no message of the history: a proof of the pair would prove nothing."""
+def test_any_other_message_after_a_receipt_is_misconduct_by_itself() -> None:
+    """The proof holds the message alone. The receipt is not part of the history, so the pair would prove nothing."""
     history = record_at(len(CHAIN) - 1)
     assert history.hold(spoken(history, 0, Kind.RESULT, history.position.signed_hash)) is Outcome.ADDED
     with pytest.raises(MisconductError, match="after the end") as caught:
@@ -534,7 +533,7 @@ def test_after_a_receipt_anything_else_is_misconduct_by_itself() -> None:
     assert len(caught.value.evidence) == 1
 
 
-def test_a_record_that_drops_states_works_them_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_history_recomputes_dropped_states(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading_module, "STATES_APART", 7)
     history = History(WORLD.data)
     reading = Reading(history)

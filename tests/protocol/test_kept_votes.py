@@ -1,4 +1,4 @@
-"""What a node keeps of the others' votes, in memory and on its disk: what may still matter, and that is bounded."""
+"""A node keeps only votes of others that may still matter, in memory and on disk, within limits."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.tiers import thoroughly
 
 LIAR = 3
 A_SECOND = 50
-"""Messages that a node reads of a peer in the long run."""
+"""Messages per second that a node reads from one peer in the long run."""
 ROOM = 64 * limits.KIB
 
 
 def in_a_round(patience: Patience = UNHURRIED) -> World:
-    """Return a world in which bids were made since the last LOCK."""
+    """Return a world in which several steps have closed since the last LOCK."""
     world = World(PRESETS["classic"], 4, seed=2, patience=patience)
     while True:
         assert world.step()
@@ -41,7 +41,7 @@ def in_a_round(patience: Patience = UNHURRIED) -> World:
 
 
 def vote(world: World, number: int, step: int, kind: Kind = Kind.ABSENT, author: int = LIAR) -> Signed:
-    """Return a vote that nothing has come for a step of the segment."""
+    """Return a vote for a step after the root that counts all its players as absent."""
     history = world.machines[0].match.history
     place, root = history.chain[step], history.root
     value = (step, place.tip, (b"",) * len(place.owed))
@@ -50,7 +50,7 @@ def vote(world: World, number: int, step: int, kind: Kind = Kind.ABSENT, author:
 
 
 def flood(world: World, count: int) -> Iterator[Signed]:
-    """Yield votes of ever later rounds, each step of the segment in turn, and every second one of those again."""
+    """Yield votes of ever later rounds for each step after the root in turn; later every second one is a repetition."""
     position = world.machines[0].match.history.position
     said: list[Signed] = []
     for number in range(count):
@@ -71,7 +71,7 @@ def size(messages: list[Signed]) -> int:
 
 
 @pytest.mark.parametrize("seconds", [30, *thoroughly([600])])
-def test_the_store_grows_with_the_match_and_not_with_the_votes_of_a_liar(seconds: int) -> None:
+def test_the_votes_of_a_liar_do_not_make_the_store_grow(seconds: int) -> None:
     world = in_a_round()
     before = size(stored(world.machines[0]))
     for signed in flood(world, seconds * A_SECOND):
@@ -79,7 +79,7 @@ def test_the_store_grows_with_the_match_and_not_with_the_votes_of_a_liar(seconds
     assert size(stored(world.machines[0])) - before <= ROOM
 
 
-def test_a_third_vote_of_a_round_is_no_news_and_a_known_one_is_not_even_checked() -> None:
+def test_a_third_vote_in_a_round_is_surplus_and_a_known_vote_is_not_verified_again() -> None:
     world = in_a_round()
     replica: Replica = world.machines[0].match.replica
     root = replica.history.position.root_step
@@ -90,15 +90,15 @@ def test_a_third_vote_of_a_round_is_no_news_and_a_known_one_is_not_even_checked(
     assert {replica.take(signed) for signed in votes[2:]} == {Outcome.SURPLUS}
 
     def check(key: PublicKey, signature: bytes, data: bytes) -> bool:
-        raise AssertionError("nobody needs to know")
+        raise AssertionError("a known vote was verified again")
 
     with replaced(PublicKey, PublicKey.verifies, check):
         assert {replica.take(signed) for signed in votes[:2] * 2} == {Outcome.DUPLICATE}
     assert replica.news == []
 
 
-def test_a_vote_costs_one_check_of_its_signature_whatever_else_is_kept() -> None:
-    """docs/reliability.md has what that is in percent of a core."""
+def test_a_vote_costs_at_most_one_check_of_its_signature() -> None:
+    """docs/reliability.md states this cost in percent of a core."""
     world = in_a_round()
     votes = [signed._replace(checked=False) for signed in flood(world, 400)]
     work: Counter[str] = Counter()
@@ -114,8 +114,8 @@ def test_a_vote_costs_one_check_of_its_signature_whatever_else_is_kept() -> None
     assert 0 < work["checks"] <= len(votes)
 
 
-def test_votes_are_stored_by_nodes_that_act_on_them_until_the_next_root() -> None:
-    """A silent player is put out: the CLOSEs that say so stay, as the history rests on them; all else goes."""
+def test_stored_votes_are_deleted_at_the_next_root_except_certificates() -> None:
+    """A silent player is put out. The CLOSEs of that decision stay, as the history needs them."""
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.history.position.owed[0]
     world.crash(silent)
@@ -132,7 +132,7 @@ def test_votes_are_stored_by_nodes_that_act_on_them_until_the_next_root() -> Non
 
 
 def test_a_node_knows_its_last_vote_after_all_nodes_were_killed() -> None:
-    """So is what it rests on: nobody has to hear that from the others, who were killed, too."""
+    """It also knows the votes that its own vote rests on, without help from the other nodes."""
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.history.position.owed[0]
     world.crash(silent)
@@ -153,7 +153,7 @@ def test_a_node_knows_its_last_vote_after_all_nodes_were_killed() -> None:
     assert all(world.machines[me].match.history.position.left == (silent,) for me in others)
 
 
-def test_a_node_that_voted_and_was_restarted_ends_its_round_by_itself() -> None:
+def test_a_node_that_voted_before_a_restart_still_ends_its_round_later() -> None:
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.history.position.owed[0]
     world.crash(silent)
@@ -184,8 +184,8 @@ def test_a_voting_round_ends_without_a_decision_only_while_a_majority_is_linked(
     assert voter.vote(later, has_quorum=lambda: True) == world.machines[me].match.replica.ballot.nil_vote
 
 
-def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> None:
-    """Else the node could contradict them after a restart, if that branch is followed again."""
+def test_a_nodes_own_messages_on_an_abandoned_branch_stay_in_the_store() -> None:
+    """Otherwise the node could contradict them after a restart if it follows that branch again."""
     world = in_a_round()
     history = world.machines[0].match.history
     bid = history.position.step - 2
@@ -211,14 +211,16 @@ def test_own_messages_of_a_branch_that_is_not_followed_stay_in_the_store() -> No
     for signed in (other, *votes):
         world.feed(me, Received(signed.message.author, signed))
     assert history.match == replica.history.match
-    assert replica.history.position.tip == elsewhere.position.tip, "two have voted there, one has signed here"
+    assert replica.history.position.tip == elsewhere.position.tip, (
+        "two players voted on the other branch, one signed on this one"
+    )
     restarted = Replica(world.data, me)
     restarted.take_stored(stored(world.machines[me]))
     assert own.id in {signed.id for signed in restarted.ballot.branches.own(me)}
 
 
-def test_a_voter_who_gives_up_does_so_after_the_decision() -> None:
-    """Before, it might have resigned beside a vote that goes on with it."""
+def test_a_voter_who_concedes_resigns_only_after_the_decision() -> None:
+    """Before the decision, its RESIGN could contradict a decision that includes its earlier message."""
     world = in_a_round(patience=Patience(5, 5))
     silent = world.machines[0].match.history.position.owed[0]
     world.crash(silent)
@@ -237,7 +239,7 @@ def test_a_voter_who_gives_up_does_so_after_the_decision() -> None:
     assert all(not machine.match.replica.proven for machine in world.machines)
 
 
-def test_after_a_lock_that_votes_have_closed_the_next_step_waits_half_a_second_for_who_had_not_signed() -> None:
+def test_after_votes_close_a_lock_the_next_step_waits_only_briefly_for_players_who_did_not_sign() -> None:
     world = World(PRESETS["classic"], 4, seed=2, patience=Patience(20, 10))
     while world.machines[0].match.history.position.purpose is not Purpose.SHOWDOWN:
         assert world.step()

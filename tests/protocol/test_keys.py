@@ -41,13 +41,13 @@ from tests.third_party import third_party
 
 @pytest.fixture(params=["libsodium", "OpenSSL, as this libsodium is lenient"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Which library verifies."""
+    """The library that verifies signatures: libsodium, or OpenSSL because libsodium is lenient."""
     if request.param != "libsodium":
         is_strictly_right = crypto_sign_open
         *_, moved = TRIALS
 
         def open_leniently(signed: bytes, key: bytes) -> bytes:
-            # As versions do that multiply both sides of the equation by the cofactor.
+            # Accept this signature, like versions that multiply both sides of the equation by the cofactor.
             return b"" if signed[:SIGNATURE_BYTES].hex() == moved else is_strictly_right(signed, key)
 
         monkeypatch.setattr("nacl.bindings.crypto_sign_open", open_leniently)
@@ -63,7 +63,7 @@ def verdict(public: bytes, signature: bytes, message: bytes) -> bool:
         return False
 
 
-def test_wycheproof_agrees_on_every_signature(library: str) -> None:
+def test_every_signature_of_wycheproof_gets_the_expected_verdict(library: str) -> None:
     cases = 0
     for group in third_party("wycheproof-ed25519.json")["testGroups"]:
         public = bytes.fromhex(group["publicKey"]["pk"])
@@ -81,8 +81,8 @@ def test_the_strict_rule_refuses_all_twelve_edge_cases_of_speccheck(library: str
         assert not verdict(*(bytes.fromhex(case[name]) for name in ("pub_key", "signature", "message")))
 
 
-def test_only_the_first_trial_signature_is_right(library: str) -> None:
-    """Also by the library that stands in for a lenient one."""
+def test_only_the_first_trial_signature_is_valid(library: str) -> None:
+    """This holds for OpenSSL too, which replaces a lenient libsodium."""
     key = PublicKey(TRIAL_KEY)
     assert [key.verifies(bytes.fromhex(each), TRIAL_MESSAGE) for each in TRIALS] == [True, False, False]
     own = MatchKey(bytes(32))
@@ -90,7 +90,7 @@ def test_only_the_first_trial_signature_is_right(library: str) -> None:
     assert not PublicKey(own.public).verifies(own.sign(b"x"), b"y")
 
 
-def test_a_lenient_library_verifies_nothing_else(library: str) -> None:
+def test_openssl_verifies_if_libsodium_is_lenient(library: str) -> None:
     assert (keys._verification() is keys._openssl_verifies) is (library != "libsodium")
 
 
@@ -101,10 +101,10 @@ def test_both_libraries_make_the_same_signatures() -> None:
     assert key.sign(b"x") == other.sign(b"x")
 
 
-def test_all_fourteen_small_order_keys_are_refused_although_the_library_takes_them() -> None:
+def test_all_fourteen_small_order_keys_are_refused_although_openssl_accepts_them() -> None:
     assert len(SMALL_ORDER) == 14
     for raw in SMALL_ORDER:
-        Ed25519PublicKey.from_public_bytes(raw)  # no complaint: this is why the strict check exists
+        Ed25519PublicKey.from_public_bytes(raw)  # OpenSSL accepts it, hence the strict check
         assert not is_strict_public_key(raw)
         with pytest.raises(ValueError, match="prime-order"):
             PublicKey(raw)
@@ -116,8 +116,8 @@ def test_a_small_order_r_is_refused_before_the_library_is_asked(library: str) ->
         assert not PublicKey(key.public).verifies(raw + bytes(32), b"x")
 
 
-def test_a_key_of_mixed_order_is_refused_although_openssl_takes_it() -> None:
-    """Whether its signatures are right depends on whether a library multiplies by the cofactor."""
+def test_a_key_of_mixed_order_is_refused_although_openssl_accepts_it() -> None:
+    """Libraries that multiply by the cofactor and those that do not would disagree on its signatures."""
     mixed = bytes.fromhex("cdb267ce40c5cd45306fa5d2f29731459387dbf9eb933b7bd5aed9a765b88d4d")
     Ed25519PublicKey.from_public_bytes(mixed)
     assert mixed not in SMALL_ORDER
@@ -125,7 +125,7 @@ def test_a_key_of_mixed_order_is_refused_although_openssl_takes_it() -> None:
 
 
 @given(st.binary(max_size=64), st.integers(0, 64 * 8 - 1))
-def test_a_signature_fits_its_message_and_no_other_bits(message: bytes, bit: int) -> None:
+def test_a_signature_with_one_flipped_bit_is_invalid(message: bytes, bit: int) -> None:
     key = MatchKey(b"seed" * 8)
     public = PublicKey(key.public)
     signature = bytearray(key.sign(message))
@@ -136,7 +136,7 @@ def test_a_signature_fits_its_message_and_no_other_bits(message: bytes, bit: int
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 19), st.sampled_from("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"))
-def test_a_fingerprint_forgives_its_writing_but_not_a_wrong_character(key: bytes, at: int, other: str) -> None:
+def test_a_fingerprint_may_be_spelled_loosely_but_not_with_a_wrong_character(key: bytes, at: int, other: str) -> None:
     text = fingerprint(key)
     assert parse_fingerprint(text.lower().replace("-", " ")) == text
     assert parse_fingerprint(text.replace("O", "0").replace("I", "1").replace("B", "8")) == text
@@ -147,7 +147,7 @@ def test_a_fingerprint_forgives_its_writing_but_not_a_wrong_character(key: bytes
             parse_fingerprint(wrong)
 
 
-def test_the_identity_is_made_once_and_kept_private(tmp_path: Path) -> None:
+def test_an_identity_is_created_once_and_kept_private(tmp_path: Path) -> None:
     home = tmp_path / "deep" / "home"
     identity, is_new = Identity.load_or_create(home)
     again, is_new_again = Identity.load_or_create(home)
@@ -159,7 +159,7 @@ def test_the_identity_is_made_once_and_kept_private(tmp_path: Path) -> None:
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
-def test_a_passphrase_is_needed_and_sufficient(tmp_path: Path) -> None:
+def test_an_encrypted_key_opens_only_with_its_passphrase(tmp_path: Path) -> None:
     identity, _ = Identity.load_or_create(tmp_path, "correct horse")
     assert Identity.load_or_create(tmp_path, "correct horse")[0].public == identity.public
     for wrong in (None, "battery staple"):
@@ -179,7 +179,7 @@ def test_a_key_that_others_can_read_is_not_used(tmp_path: Path, mode: int) -> No
 @pytest.mark.parametrize(
     "content", [b"", b"garbage", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"]
 )
-def test_a_file_that_is_no_key_is_never_overwritten(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_key_file_is_never_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / IDENTITY_FILE
     path.write_bytes(content)
     path.chmod(0o600)
@@ -188,7 +188,7 @@ def test_a_file_that_is_no_key_is_never_overwritten(tmp_path: Path, content: byt
     assert path.read_bytes() == content
 
 
-def test_a_key_of_an_unknown_algorithm_is_refused_as_another_kind(tmp_path: Path) -> None:
+def test_a_key_of_another_algorithm_is_refused_with_its_own_error(tmp_path: Path) -> None:
     key = ec.derive_private_key(7, ec.SECP256R1())
     der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
     curve = bytes.fromhex("06082a8648ce3d030107")
@@ -203,7 +203,7 @@ def test_a_key_of_an_unknown_algorithm_is_refused_as_another_kind(tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody make links by default")
-def test_a_link_in_the_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
+def test_a_symlink_in_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     (tmp_path / IDENTITY_FILE).symlink_to(elsewhere / IDENTITY_FILE)
     with pytest.raises(KeyFileError, match="is a link, which is not followed"):
@@ -217,7 +217,7 @@ def test_a_link_in_the_place_of_the_key_is_not_followed(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has none of these")
 @pytest.mark.parametrize("kind", ["a folder", "a pipe", "a device", "a socket"])
 def test_a_key_must_be_a_regular_file(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    monkeypatch.chdir(tmp_path)  # the path of a socket has a length limit
     path = Path(IDENTITY_FILE)
     if kind == "a folder":
         path.mkdir(mode=0o700)
@@ -234,19 +234,19 @@ def test_a_key_must_be_a_regular_file(tmp_path: Path, kind: str, monkeypatch: py
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no links by default")
-def test_a_link_that_comes_between_looking_and_opening_is_not_followed(
+def test_a_symlink_created_between_check_and_open_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     Identity.load_or_create(elsewhere)
     (tmp_path / IDENTITY_FILE).symlink_to(elsewhere / IDENTITY_FILE)
-    monkeypatch.setattr(Path, "lstat", Path.stat)  # as if it had been the file itself when it was looked at
+    monkeypatch.setattr(Path, "lstat", Path.stat)  # the check saw the file itself
     with pytest.raises(KeyFileError, match="cannot use"):
         Identity.load_or_create(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no mode bits")
-def test_a_key_that_others_can_read_is_not_used_even_if_it_comes_between_looking_and_opening(
+def test_a_readable_key_swapped_in_between_check_and_open_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Identity.load_or_create(tmp_path)
@@ -269,7 +269,7 @@ def test_a_key_file_is_read_only_up_to_the_longest_key(tmp_path: Path, monkeypat
     path = tmp_path / IDENTITY_FILE
     Identity.generate().save(path)
     with path.open("ab") as file:
-        file.truncate(100 * KEY_FILE_BYTES)  # takes no room on most disks
+        file.truncate(100 * KEY_FILE_BYTES)  # sparse on most file systems
     read: list[int] = []
     load = load_pem_private_key
 
@@ -278,7 +278,7 @@ def test_a_key_file_is_read_only_up_to_the_longest_key(tmp_path: Path, monkeypat
         return load(data, password)
 
     monkeypatch.setattr(keys, "load_pem_private_key", load_and_measure)
-    with suppress(KeyFileError):  # libraries differ in whether something may stand after a key
+    with suppress(KeyFileError):  # libraries differ on trailing data after a key
         Identity.load_or_create(tmp_path)
     assert read == [KEY_FILE_BYTES]
 
@@ -293,16 +293,16 @@ def test_a_key_of_another_account_is_not_used(tmp_path: Path, monkeypatch: pytes
         Identity.load_or_create(tmp_path)
 
 
-def test_two_processes_that_make_an_identity_at_once_get_the_same(
+def test_two_processes_that_create_an_identity_at_once_get_the_same_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _ = Identity.load_or_create(tmp_path)
-    monkeypatch.setattr(os.path, "lexists", lambda path: False)  # as it was when the second one looked
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)  # the state that the second process saw
     second, is_new = Identity.load_or_create(tmp_path)
     assert (second.public, is_new) == (first.public, False)
 
 
-def test_an_encrypted_key_with_a_wrong_bit_is_called_damaged(tmp_path: Path) -> None:
+def test_an_encrypted_key_with_a_flipped_bit_is_reported_as_damaged(tmp_path: Path) -> None:
     path = tmp_path / IDENTITY_FILE
     path.write_bytes(DAMAGED)
     path.chmod(0o600)

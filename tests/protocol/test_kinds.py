@@ -1,4 +1,4 @@
-"""Kinds of messages: every kind has one rule, and every step of a script takes a kind that can be made and judged."""
+"""Every kind of message has one rule, and every kind in a script can be produced and judged."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_every_kind_has_one_rule_with_its_number_and_name() -> None:
         assert rule.shape
 
 
-def test_a_kind_is_part_of_a_script_or_fills_any_slot_or_stands_beside_the_history() -> None:
+def test_each_slot_takes_the_expected_kinds() -> None:
     slots = {slot: {kind for kind, rule in RULES.items() if rule.slot is slot} for slot in Slot}
     assert slots == {
         Slot.STEP: IN_THE_HISTORY,
@@ -29,7 +29,7 @@ def test_a_kind_is_part_of_a_script_or_fills_any_slot_or_stands_beside_the_histo
 
 
 @pytest.mark.parametrize("kind", sorted(IN_THE_HISTORY), ids=lambda kind: RULES[kind].name)
-def test_a_kind_in_a_script_says_how_it_is_judged_folded_and_made(kind: int) -> None:
+def test_the_rule_of_a_kind_in_a_script_can_judge_fold_and_produce(kind: int) -> None:
     rule = type(RULES[kind])
     assert rule.judge is not Rule.judge
     assert rule.fold is not Rule.fold
@@ -39,5 +39,5 @@ def test_a_kind_in_a_script_says_how_it_is_judged_folded_and_made(kind: int) -> 
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in VOTES], ids=lambda kind: kind.name)
-def test_all_kinds_but_votes_can_be_made(kind: Kind) -> None:
+def test_all_kinds_except_votes_can_be_produced(kind: Kind) -> None:
     assert type(RULES[kind]).produce is not Rule.produce
