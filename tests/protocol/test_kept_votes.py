@@ -40,6 +40,14 @@ def in_a_round(patience: Patience = UNHURRIED) -> World:
             return world
 
 
+def without_one() -> tuple[World, int, list[int]]:
+    """Return a world in which the player on turn has crashed, that player, and the other players."""
+    world = in_a_round(Patience(5, 5))
+    silent = world.machines[0].match.history.position.owed[0]
+    world.crash(silent)
+    return world, silent, [me for me in range(4) if me != silent]
+
+
 def vote(world: World, number: int, step: int, kind: Kind = Kind.ABSENT, author: int = LIAR) -> Signed:
     """Return a vote for a step after the root that counts all its players as absent."""
     history = world.machines[0].match.history
@@ -116,10 +124,8 @@ def test_a_vote_costs_at_most_one_check_of_its_signature() -> None:
 
 def test_stored_votes_are_deleted_at_the_next_root_except_certificates() -> None:
     """A silent player is put out. The CLOSEs of that decision stay, as the history needs them."""
-    world = in_a_round(patience=Patience(5, 5))
-    silent = world.machines[0].match.history.position.owed[0]
-    world.crash(silent)
-    others = [machine for me, machine in enumerate(world.machines) if me != silent]
+    world, silent, players = without_one()
+    others = [world.machines[me] for me in players]
     has_stored = False
     while not all(silent in machine.match.history.position.left for machine in others):
         assert world.step()
@@ -131,12 +137,9 @@ def test_stored_votes_are_deleted_at_the_next_root_except_certificates() -> None
         assert {signed.id for signed in stored(machine) if signed.message.kind in VOTES} == grounds
 
 
-def test_a_node_knows_its_last_vote_after_all_nodes_were_killed() -> None:
+def test_a_node_knows_its_last_vote_after_a_crash_of_all_nodes() -> None:
     """It also knows the votes that its own vote rests on, without help from the other nodes."""
-    world = in_a_round(patience=Patience(5, 5))
-    silent = world.machines[0].match.history.position.owed[0]
-    world.crash(silent)
-    others = [me for me in range(4) if me != silent]
+    world, silent, others = without_one()
     while not any(each.message.kind is Kind.CLOSE for me in others for each in world.machines[me].disk):
         assert world.step()
     closer = next(me for me in others if any(each.message.kind is Kind.CLOSE for each in world.machines[me].disk))
@@ -154,10 +157,7 @@ def test_a_node_knows_its_last_vote_after_all_nodes_were_killed() -> None:
 
 
 def test_a_node_that_voted_before_a_restart_still_ends_its_round_later() -> None:
-    world = in_a_round(patience=Patience(5, 5))
-    silent = world.machines[0].match.history.position.owed[0]
-    world.crash(silent)
-    others = [me for me in range(4) if me != silent]
+    world, _, others = without_one()
     while not any(each.message.kind is Kind.ABSENT for each in world.machines[others[0]].disk):
         assert world.step()
     world.crash(others[0])
@@ -169,10 +169,7 @@ def test_a_node_that_voted_before_a_restart_still_ends_its_round_later() -> None
 
 
 def test_a_voting_round_ends_without_a_decision_only_while_a_majority_is_linked() -> None:
-    world = in_a_round(patience=Patience(5, 5))
-    silent = world.machines[0].match.history.position.owed[0]
-    world.crash(silent)
-    others = [me for me in range(4) if me != silent]
+    world, _, others = without_one()
     me = others[0]
     while not world.machines[me].match.replica.ballot.has_voted:
         assert world.step()
@@ -221,10 +218,7 @@ def test_a_nodes_own_messages_on_an_abandoned_branch_stay_in_the_store() -> None
 
 def test_a_voter_who_concedes_resigns_only_after_the_decision() -> None:
     """Before the decision, its RESIGN could contradict a decision that includes its earlier message."""
-    world = in_a_round(patience=Patience(5, 5))
-    silent = world.machines[0].match.history.position.owed[0]
-    world.crash(silent)
-    me = next(each for each in range(4) if each != silent)
+    world, silent, (me, *_) = without_one()
     disk = world.machines[me].disk
     while not any((each.message.kind, each.message.author) == (Kind.ABSENT, me) for each in disk):
         assert world.step()
