@@ -29,11 +29,10 @@ def test_each_slot_takes_the_expected_kinds() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(IN_THE_HISTORY), ids=lambda kind: RULES[kind].name)
-def test_the_rule_of_a_kind_in_a_script_can_judge_fold_and_produce(kind: int) -> None:
+def test_the_rule_of_a_kind_in_a_script_can_judge_and_fold(kind: int) -> None:
     rule = type(RULES[kind])
     assert rule.judge is not Rule.judge
     assert rule.fold is not Rule.fold
-    assert rule.produce is not Rule.produce
     assert rule.stage
     assert rule.task
 
