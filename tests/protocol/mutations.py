@@ -67,7 +67,7 @@ class FairMatch:
         return step_of(self.messages[place].message) if place < len(self.messages) else max(self.histories)
 
     def position(self, place: int) -> Position:
-        """Return the position at the step of a message."""
+        """Return the position of the step that a message belongs to."""
         return self.histories[self.step(place)].position
 
     def rest(self, place: int) -> bytes:
@@ -588,7 +588,7 @@ def _carrying(played: FairMatch, position: Position, body: Value) -> Value:
 
 
 def _secrets(played: FairMatch, place: int, author: int) -> tuple[Message | None, Message | None]:
-    """Return the messages that open what ``author`` committed to at a place: the share or stake, and the hand key."""
+    """Return two messages that open the commitment at ``place``: the share or stake, and the hand key."""
     share = None
     for later in played.messages[place + 1 :]:
         message = later.message
@@ -611,7 +611,7 @@ def copied_commitments(played: FairMatch, place: int, rng: Random) -> Iterator[t
         copied = played.messages[victim].message
         known, _ = _secrets(played, victim, copied.author)
         if share is None or known is None:
-            continue  # this player left in the showdown that the commitments came with
+            continue  # one of them left in the showdown whose OPENs carry these commitments
         own, others = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
         index = 2 if message.kind is Kind.OPEN else len(own) - 1
         revealed = known.body[:32] if isinstance(known.body, bytes) else known.body
@@ -634,7 +634,7 @@ def copied_hands(played: FairMatch, place: int, rng: Random) -> Iterator[tuple[b
     others = [played.messages[each].message for each in places if each != place]
     for copied in others[:1]:
         if message.author not in opened or copied.author not in opened:
-            continue  # this player left in the showdown that the commitments came with
+            continue  # one of them left in the showdown whose OPENs carry these commitments
         own, theirs = cast("tuple[bytes, ...]", message.body), cast("tuple[bytes, ...]", copied.body)
         mine = cast("tuple[bytes, ...]", opened[message.author].body)
         key = cast("tuple[bytes, ...]", opened[copied.author].body)[0]
@@ -732,7 +732,7 @@ def proofs(played: FairMatch, rng: Random) -> Iterator[tuple[bytes, int]]:
         yield _proof(played, second, first), author
         evidence = second if first in played.encodings else first + second
         yield played.data + evidence, author
-        yield played.data + second + first, author  # the first one perhaps a second time
+        yield played.data + second + first, author  # this may repeat the first message
         place = rng.randrange(len(played.messages))
         evidence = second if first in played.encodings[:place] else first + second
         yield played.data[: len(played.data) - len(played.rest(place))] + evidence, author

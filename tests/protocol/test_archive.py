@@ -16,6 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from p2pdice.rulesets import PRESETS
+from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import MatchKey
 from protocol.errors import NodeError
@@ -238,8 +239,6 @@ def begun(seed: int) -> World:
 
 
 def content(world: World) -> bytes:
-    from protocol.consensus.transcript import write_transcript
-
     return write_transcript(world.machines[0].match.history)
 
 

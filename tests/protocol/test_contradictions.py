@@ -77,7 +77,7 @@ def said(position: Position, author: int, kind: int, body: Value) -> Signed:
 
 
 def due(position: Position, author: int, which: int = 0) -> tuple[int, Value]:
-    """Return one of the messages that an honest player may sign in a step."""
+    """Return the kind and body of a message that an honest player may sign in a step; ``which`` selects one."""
     played = world().machines[0].match.history.chain[position.step : position.step + 2]
     if played[0].tip == position.tip and which == 0:
         return played[1].entries[author].message[4:]
@@ -323,7 +323,7 @@ def test_votes_of_an_author_outside_the_base_contradict_each_other() -> None:
 
 
 def test_a_third_message_closes_a_step_that_other_players_closed_with_it() -> None:
-    """A player who holds two other messages can follow players who received neither."""
+    """A player who holds the first two messages can follow players who received only the third."""
     step = target("COMMIT")
     author = step.owed[-1]
     node, other = Node(step.step), Node(step.step)
@@ -343,7 +343,7 @@ def test_a_third_message_closes_a_step_that_other_players_closed_with_it() -> No
 
 
 def test_a_restarted_node_still_follows_a_third_message_that_closed_a_step() -> None:
-    """The store may hold the message that made the third one necessary only after it, or not at all."""
+    """The message that justified keeping the third one is stored later, or not at all."""
     step = target("COMMIT")
     author = step.owed[-1]
     node, restarted = Node(step.step), Node(step.step)
@@ -361,7 +361,7 @@ def test_a_restarted_node_still_follows_a_third_message_that_closed_a_step() -> 
     assert restarted.position.tip == other.position.tip
 
 
-def test_one_message_of_each_author_is_kept_without_a_place_in_the_history() -> None:
+def test_only_one_message_and_one_vote_per_author_are_kept_outside_the_history() -> None:
     step = target("MOVE")
     author = step.owed[-1]
     node = Node(step.step)

@@ -77,7 +77,7 @@ async def test_a_home_with_matches_but_no_key_gets_no_new_key(tmp_path: Path) ->
         await resume(tmp_path)
     assert f"identity.key is missing, the key of {fingerprint(MADE.roster[0].join.identity)}" in caught.value.reason
     assert not Home(tmp_path).identity.exists()
-    Store(Home(tmp_path).store).close()  # and its lock is free
+    Store(Home(tmp_path).store).close()  # the failed resume has released the lock of the store
 
 
 async def test_a_home_without_matches_gets_a_key(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.history import History
+from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import FORMED
 from protocol.consensus.transcript import write_transcript
 from protocol.consensus.verifier import verify
@@ -44,8 +45,6 @@ def hear(match: Match, *messages: Signed, now: float = 0.0) -> list[object]:
 
 def said(effects: Iterable[object]) -> list[tuple[int, Kind]]:
     """Return the author and kind of each broadcast message."""
-    from protocol.consensus.kinds import parse_signed
-
     frames = [effect.frame for effect in effects if isinstance(effect, Broadcast)]
     messages = [parse_signed(*frame).message for frame in frames if isinstance(frame, Carried)]
     return [(message.author, Kind(message.kind)) for message in messages]

@@ -199,7 +199,7 @@ def test_a_value_of_the_wrong_shape_is_no_frame(value: Value) -> None:
 
 
 @given(st.binary(max_size=100))
-def test_random_bytes_are_a_frame_or_are_refused_with_that_error(data: bytes) -> None:
+def test_random_bytes_are_a_frame_or_raise_malformed_frame_error(data: bytes) -> None:
     try:
         frame = decode_frame(data)
     except MalformedFrameError:
@@ -230,7 +230,9 @@ def test_any_chunking_gives_the_same_messages(messages: list[bytes], rest: bytes
 
 
 @given(st.binary(max_size=2000), st.data())
-def test_random_input_gives_messages_within_the_limit_or_that_error(stream: bytes, data: st.DataObject) -> None:
+def test_random_input_gives_messages_within_the_limit_or_malformed_frame_error(
+    stream: bytes, data: st.DataObject
+) -> None:
     def outcome(pieces: list[bytes]) -> tuple[list[bytes], bool]:
         splitter, messages = FrameSplitter(LIMIT), []
         try:

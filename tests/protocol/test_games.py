@@ -11,6 +11,7 @@ from p2pdice.moves import Stake
 from p2pdice.players import OddsPlayer
 from p2pdice.rulesets import PRESETS, Ruleset
 from p2pdice.stakes import NEWCOMER_COINS
+from p2pdice.views import state_json
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import verify
 from protocol.wire.genesis import Patience
@@ -87,7 +88,7 @@ def test_in_a_match_without_purses_all_players_are_newcomers() -> None:
     rules = PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"})
     first = World(rules, 3, seed=4, player=Spender)
     first.run()
-    second = World(rules, 3, seed=4, player=Spender, patience=Patience(3600, 1800))  # the same players, another match
+    second = World(rules, 3, seed=4, player=Spender, patience=Patience(3600, 1800))  # the same players in another match
     second.run()
     assert max(state_payout(first)) == 4000
     assert [record.join.identity for record in first.genesis.roster] == [
@@ -99,8 +100,6 @@ def test_in_a_match_without_purses_all_players_are_newcomers() -> None:
 
 
 def state_payout(world: World) -> tuple[int, ...]:
-    from p2pdice.views import state_json
-
     state = world.machines[0].match.history.position.state
     assert state is not None
     payout = state_json(state)["payout"]
@@ -120,7 +119,7 @@ def test_a_stake_survives_a_crash_between_commitment_and_opening() -> None:
     assert verify(transcript).verdict == "fair"
 
 
-def test_a_player_who_loses_the_stored_stake_leaves_the_match() -> None:
+def test_a_match_ends_although_a_player_loses_the_stored_stake() -> None:
     world = World(PRESETS["classic"].with_options({"stakes": "yes", "dice": "1"}), 3, seed=6, player=Spender)
     while not any(machine.choices for machine in world.machines):
         world.step()
