@@ -341,9 +341,9 @@ def test_the_last_match_is_the_one_that_ended_last_even_if_it_began_first(home: 
         store.mark_over(match(newer))
         store.write(match(older), older.machines[0].disk[:1])
         assert [each.match for each in store.matches()] == [match(newer), match(older)]
-        assert archive.find(store.matches(), "last", store.written_last).match == match(older)  # as matches save does
+        assert archive.find(store.matches(), "last", store.written_last).match == match(older)  # as `matches save` does
         store.mark_over(match(older))
-        store.mark_over(match(newer))  # a second time
+        store.mark_over(match(newer))  # has no effect, as it had ended before
         assert transcript_named(home, "last") == path
         assert archive.find(store.matches(), "last", store.written_last).match == match(older)
         store.forget(match(older))

@@ -61,7 +61,7 @@ def people(home: Home) -> list[tuple[str, int]]:
         return sorted((each.fingerprint, each.matches) for each in store.people.everybody())
 
 
-def test_a_home_is_restored_with_its_key_its_people_and_its_finished_matches(home: Home, tmp_path: Path) -> None:
+def test_a_home_is_restored_with_its_key_its_known_players_and_its_finished_matches(home: Home, tmp_path: Path) -> None:
     made = backup.back_up(home, tmp_path / "backup")
     assert (made.matches, made.is_protected) == (1, False)
     new = Home(tmp_path / "new")
@@ -356,7 +356,9 @@ def test_restoring_a_backup_with_one_flipped_bit_changes_nothing(home: Home, tmp
     content = value.encode() if isinstance(value, str) else value
     data = bytearray((tmp_path / "backup").read_bytes())
     place = data.index(content)
-    data[place + len(content) // 2] ^= 0x20 if table == "backup" else 1  # of the key file: a letter stays a letter
+    data[place + len(content) // 2] ^= (
+        0x20 if table == "backup" else 1
+    )  # 0x20 turns a letter of the key file into a letter
     (tmp_path / "backup").write_bytes(data)
     with pytest.raises(BackupError, match="is damaged"):
         backup.restore(Home(tmp_path / "new"), tmp_path / "backup")

@@ -587,7 +587,7 @@ def test_votes_of_later_rounds_do_not_displace_an_absent_that_a_certificate_need
     value = table.value(3)
     table.absents(value._replace(entries=(bytes(32),)), 1, number=6)
     table.absents(value._replace(entries=(bytes(32),)), 1, number=7)
-    for _ in range(2):  # a node asks again as long as others hold what it lacks
+    for _ in range(2):  # a node repeats its request while peers hold messages it lacks
         table.absents(value, 1, number=5)
         table.closes(value, 2, 4, 5, 6, number=5)
     assert table.ballot.closed is not None
@@ -620,7 +620,7 @@ def test_messages_of_a_future_step_are_taken_once_the_steps_before_it_arrive() -
     assert table.ballot.held.keys() == {2}
 
 
-# What is kept
+# Limits on what is kept
 
 
 def test_a_flood_of_votes_and_messages_is_kept_only_within_limits() -> None:

@@ -104,7 +104,7 @@ def test_an_absent_player_is_not_listed_among_the_voters_for_their_absence() -> 
     assert departure(steps, (silent + 1) % 4) is None
 
 
-def test_nobody_leaves_an_undisturbed_match() -> None:
+def test_no_player_leaves_an_undisturbed_match() -> None:
     world = World(CLASSIC, 3, seed=0)
     world.run()
     assert [departure(world.machines[0].match.history.chain, author) for author in range(3)] == [None] * 3

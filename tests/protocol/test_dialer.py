@@ -36,7 +36,7 @@ async def test_a_dial_fails_unless_the_expected_identity_answers(opens: Opener) 
     assert link.is_up
 
 
-async def test_dialling_a_host_name_passes_over_a_stranger_at_one_of_its_addresses(
+async def test_dialling_a_host_name_skips_an_address_where_a_stranger_answers(
     opens: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong, right = await opens(), await opens()

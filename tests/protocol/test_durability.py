@@ -84,7 +84,7 @@ def test_an_opening_waits_for_the_disk_if_its_author_has_not_signed_the_lock_bef
     while any(world.machines[other].match.history.position.kind is not Kind.REVEAL for other in others):
         assert world.step()
     for signed in reversed([*world.machines[1].match.replica.shown(match.history.position.step)]):
-        world.feed(me, Received(signed.message.author, signed))  # the votes come first
+        world.feed(me, Received(signed.message.author, signed))  # the votes before the messages they name
     assert match.history.chain[-1].certificate
     (reveal,) = (
         signed for signed in signed_by(world, me, Kind.REVEAL) if signed.message.tip == match.history.position.tip

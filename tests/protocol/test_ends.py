@@ -108,7 +108,7 @@ def test_motes_put_a_twin_soul_into_the_winners_record() -> None:
 
 
 @pytest.mark.parametrize(("resigning", "needed"), [(0, 3), (1, 3), (2, 2), (3, 2), (4, 1)])
-def test_more_than_half_of_those_who_did_not_resign_must_have_signed(resigning: int, needed: int) -> None:
+def test_more_than_half_of_the_players_who_did_not_resign_must_have_signed(resigning: int, needed: int) -> None:
     gone = tuple(resigned(author) for author in range(resigning))
     staying = range(resigning, PLAYERS)
     evidence = told(account(), staying[:needed])

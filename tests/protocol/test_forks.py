@@ -33,7 +33,7 @@ def known(machine: Machine) -> list[Signed]:
     return [*machine.disk, *machine.unwritten]
 
 
-def test_a_liar_can_end_a_match_differently_with_two_cut_off_players_but_its_votes_prove_that() -> None:
+def test_a_liar_can_end_a_match_with_each_of_two_cut_off_players_but_its_votes_prove_that() -> None:
     """Both sides vote on the same root, so the liar has voted for two values in one round."""
     one, other = side(1), side(0)
     assert one.machines[0].match.history.chain[5].tip == other.machines[1].match.history.chain[5].tip

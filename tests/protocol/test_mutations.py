@@ -30,7 +30,7 @@ MATCHES = 100
 """The number of matches of each ruleset in the slow test."""
 SHARES = 10
 """The number of tests into which the matches of one ruleset are divided, so that they can run in parallel."""
-SPECIAL = {"a stake above funds", "changed votes", "not named by the votes", "a vote against the own CLOSE"}
+SPECIAL = {"a stake above funds", "changed votes", "not named by the votes", "a vote against its author's CLOSE"}
 """Changes that need a match with stakes or with a player voted out."""
 WHOLE = 400
 """One in this many files is also verified in full, from the first byte to the last."""
