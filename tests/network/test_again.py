@@ -418,8 +418,7 @@ async def test_a_returning_player_gets_the_first_matchs_end_during_the_second(ev
     views.hear_only(late, lambda _, frame: not (playing.signer.is_conceding and isinstance(frame, Carried | Page)))
     late.bot = Quitter()
     host.go_on()
-    match = host.node.match
-    assert match is not None
+    match = views.match_of(host)
     await host.until_true(lambda: match.is_ended)
     home = await late.kill()
     first = await host.until(MatchResult)
@@ -464,8 +463,7 @@ async def test_a_player_who_resumes_a_match_keeps_that_nickname_for_the_next(eve
 async def test_late_messages_of_a_finished_match_are_ignored(evening: Evening) -> None:
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
-    match = guest.node.match
-    assert match is not None
+    match = views.match_of(guest)
     receipt = next(iter(match.history.results.values())).message
     await evening.open(host, friday(3))
     await evening.rejoin(guest)

@@ -17,6 +17,7 @@ from protocol.match.match import Match
 from protocol.wire.frames import Carried, encode_frame
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Signed, sign
+from tests.network import views
 from tests.network.company import IMPATIENT, Company, Player, in_mid_match
 from tests.network.journal import history
 from tests.programs import MODULE, run
@@ -87,8 +88,7 @@ async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Comp
 
 def are_out(player: Player) -> set[str]:
     """Return the names of the players who are out of the match, as this player sees it."""
-    match = player.node.match
-    assert match is not None
+    match = views.match_of(player)
     state = match.history.position.state
     assert state is not None
     return {match.by_seat()[seat].name for gone in state.exits for seat in gone.seats}

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from protocol.consensus.verifier import verify
@@ -20,7 +21,7 @@ from protocol.errors import NodeError, RefuseCode
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Misbehaved, Notice, PeerLost
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
 from protocol.match.lobby import TableSettings
-from protocol.node.node import Node
+from protocol.match.match import Match
 from protocol.wire.canonical import encode
 from protocol.wire.frames import (
     Carried,
@@ -133,7 +134,7 @@ async def test_strangers_are_cut_off_and_the_match_ends_fairly(people: Company) 
 async def test_a_stranger_who_knows_the_match_id_is_refused(people: Company) -> None:
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
-    aim = MatchAim(players[0].node.match.history.match)  # type: ignore[union-attr]
+    aim = MatchAim(views.match_of(players[0]).history.match)
     async with strangers.Stranger.comes((HOST, players[0].node.port), HOST) as stranger:
         await stranger.say(Hello(1, aim), Need(aim.match, 0, aim.match, 0))
         answer = await stranger.hear()
@@ -205,36 +206,11 @@ async def test_many_strangers_at_once_do_not_keep_players_out(people: Company) -
 # Players who misuse their links
 
 
-def foreign(node: Node) -> list[bytes]:
-    """Return well-formed frames that have no place in a match."""
-    match = node.match
-    assert match is not None
-    own, position = match.history.match, match.history.position
-    stray = Message(bytes(32), 0, bytes(32), 0, Kind.LOCK, bytes(32))
-    signed = sign(stray, MatchKey(bytes(32)))
-    record = node.match.history.genesis.roster[0]  # type: ignore[union-attr]
-    return [
-        encode_frame(Carried(*signed.wire)),
-        encode_frame(Need(bytes(32), 0, bytes(32), 0)),
-        encode_frame(Need(own, 2**31, position.tip, 0)),
-        encode_frame(Page(bytes(32), 0, ())),
-        encode_frame(Page(own, 0, ())),
-        encode_frame(Page(own, 7, (signed.wire,) * 100)),
-        encode_frame(Page(own, 0, ((b"", b""),) * 1000)),
-        encode_frame(JoinTable(record.wire)),
-        encode_frame(Propose(b"\x90")),
-        encode_frame(Table("other", CLASSIC.options(), 2, (120, 15), ())),
-        encode_frame(Unknown(14, (b"reserved",))),
-        encode_frame(Unknown(99, ((bytes(1000),) * 50,))),
-    ]
-
-
-def signed_by(node: Node, step: int, kind: Kind = Kind.LOCK, tip: bytes = bytes(32)) -> Signed:
-    """Return a message for any step, with this node's valid signature."""
-    match = node.match
-    assert match is not None
+def signed_by(player: Player, step: int, tip: bytes = bytes(32)) -> Signed:
+    """Return a LOCK for any step, with this player's valid signature."""
+    match = views.match_of(player)
     assert match.me is not None
-    return sign(Message(match.history.match, step, tip, match.me, kind, bytes(32)), match.signer.key)
+    return sign(Message(match.history.match, step, tip, match.me, Kind.LOCK, bytes(32)), match.signer.key)
 
 
 async def hostile_table(people: Company) -> tuple[list[Player], Player]:
@@ -256,8 +232,7 @@ async def has_arrived(hostile: Player, honest: Player) -> None:
     """Wait until the honest player has read all frames: the link is down, or a later frame has been answered."""
     peer = hostile.node.identity.public
     own = honest.node.identity.public
-    match = hostile.node.match
-    assert match is not None
+    match = views.match_of(hostile)
     pages: list[Page] = []
 
     def listen(identity: bytes, frame: Frame) -> bool:
@@ -272,9 +247,62 @@ async def has_arrived(hostile: Player, honest: Player) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_useless_frames_from_a_player_change_nothing(people: Company) -> None:
+def out_of_place(match: Match) -> list[Frame]:
+    """Return well-formed frames that have no place in a match."""
+    own, position = match.history.match, match.history.position
+    stray = Message(bytes(32), 0, bytes(32), 0, Kind.LOCK, bytes(32))
+    signed = sign(stray, MatchKey(bytes(32)))
+    frames: list[Frame] = [
+        Carried(*signed.wire),
+        Need(bytes(32), 0, bytes(32), 0),
+        Need(own, 2**31, position.tip, 0),
+        Page(bytes(32), 0, ()),
+        Page(own, 0, ()),
+        Page(own, 7, (signed.wire,) * 100),
+        Page(own, 0, ((b"", b""),) * 1000),
+        JoinTable(match.history.genesis.roster[0].wire),
+        Propose(b"\x90"),
+        Table("other", CLASSIC.options(), 2, (120, 15), ()),
+        Unknown(14, (b"reserved",)),
+        Unknown(99, ((bytes(1000),) * 50,)),
+    ]
+    return 20 * frames
+
+
+def requests_and_repetitions(match: Match) -> list[Frame]:
+    needs = [Need(match.history.match, step, bytes(32), 0) for step in range(match.history.position.step)]
+    return [*needs * 100, *[Carried(*wire) for wire in past(match)] * 20]
+
+
+def unrequested_pages(match: Match) -> list[Frame]:
+    page = Page(match.history.match, 0, tuple(past(match) * 9)[:200])
+    assert len(encode_frame(page)) <= FRAME
+    return [page] * 15
+
+
+def forged_resignations(match: Match) -> list[Frame]:
+    place = match.history.position
+    messages = [
+        Message(match.history.match, place.step, place.tip, author, Kind.RESIGN, ())
+        for author in range(3)
+        if author != match.me
+    ]
+    return [Carried(*sign(each, match.signer.key).wire) for each in messages]
+
+
+def past(match: Match) -> list[tuple[bytes, bytes]]:
+    return [signed.wire for position in match.history.chain[1:] for signed in position.entries.values()]
+
+
+HARMLESS = [out_of_place, requests_and_repetitions, unrequested_pages, forged_resignations]
+
+
+@pytest.mark.parametrize("frames", HARMLESS, ids=lambda frames: frames.__name__)
+async def test_useless_and_forged_frames_change_nothing_and_blame_nobody(
+    people: Company, frames: Callable[[Match], list[Frame]]
+) -> None:
     players, hostile = await hostile_table(people)
-    throw(hostile, foreign(hostile.node) * 20)
+    throw(hostile, [encode_frame(frame) for frame in frames(views.match_of(hostile))])
     await has_arrived(hostile, players[0])
     players[0].go_on()
     await agree(*players)
@@ -283,51 +311,26 @@ async def test_useless_frames_from_a_player_change_nothing(people: Company) -> N
 
 async def test_a_bounded_number_of_future_messages_is_kept(people: Company) -> None:
     players, hostile = await hostile_table(people)
-    position = hostile.node.match.history.position  # type: ignore[union-attr]
-    far = [signed_by(hostile.node, position.step + 1000 + number) for number in range(500)]
+    position = views.match_of(hostile).history.position
+    far = [signed_by(hostile, position.step + 1000 + number) for number in range(500)]
     throw(hostile, [encode_frame(Carried(*signed.wire)) for signed in far])
     await has_arrived(hostile, players[0])
     for honest in players[:2]:
-        kept = honest.node.match.replica.ballot.branches.later  # type: ignore[union-attr]
+        kept = views.match_of(honest).replica.ballot.branches.later
         assert sum(map(len, kept.values())) <= 3 * FUTURE_PER_AUTHOR
-    players[0].go_on()
-    await agree(*players)
-
-
-async def test_a_flood_of_requests_and_repetitions_does_not_disturb_the_match(people: Company) -> None:
-    players, hostile = await hostile_table(people)
-    match = hostile.node.match
-    assert match is not None
-    history = [signed for position in match.history.chain[1:] for signed in position.entries.values()]
-    storm = [encode_frame(Need(match.history.match, step, bytes(32), 0)) for step in range(match.history.position.step)]
-    throw(hostile, storm * 100 + [encode_frame(Carried(*signed.wire)) for signed in history] * 20)
-    await has_arrived(hostile, players[0])
     players[0].go_on()
     await agree(*players)
 
 
 async def test_many_refused_messages_cause_one_notice(people: Company) -> None:
     players, hostile = await hostile_table(people)
-    step = hostile.node.match.history.position.step - 1  # type: ignore[union-attr]
+    step = views.match_of(hostile).history.position.step - 1
     forged = [
-        Carried(signed_by(hostile.node, step, tip=number.to_bytes(32, "big")).data, bytes(64)) for number in range(1500)
+        Carried(signed_by(hostile, step, tip=number.to_bytes(32, "big")).data, bytes(64)) for number in range(1500)
     ]
     throw(hostile, [encode_frame(frame) for frame in forged])
     await has_arrived(hostile, players[0])
     assert len(players[0].told(Notice)) == 1
-    players[0].go_on()
-    await agree(*players)
-
-
-async def test_unrequested_pages_change_nothing(people: Company) -> None:
-    players, hostile = await hostile_table(people)
-    match = hostile.node.match
-    assert match is not None
-    history = [signed.wire for position in match.history.chain[1:] for signed in position.entries.values()]
-    page = encode_frame(Page(match.history.match, 0, tuple(history * 9)[:200]))
-    assert len(page) <= FRAME
-    throw(hostile, [page] * 15)
-    await has_arrived(hostile, players[0])
     players[0].go_on()
     await agree(*players)
 
@@ -355,26 +358,9 @@ async def test_nonsense_from_a_player_cuts_the_link_which_then_returns(people: C
     await agree(*players)
 
 
-async def test_a_forged_message_in_another_players_name_blames_nobody(people: Company) -> None:
-    players, hostile = await hostile_table(people)
-    match = hostile.node.match
-    assert match is not None
-    place = match.history.position
-    forged = [
-        sign(Message(match.history.match, place.step, place.tip, author, Kind.RESIGN, ()), match.signer.key)
-        for author in range(3)
-        if author != match.me
-    ]
-    throw(hostile, [encode_frame(Carried(*signed.wire)) for signed in forged])
-    await has_arrived(hostile, players[0])
-    players[0].go_on()
-    await agree(*players)
-
-
 async def test_a_contradiction_is_reported_and_honest_histories_stay_equal(people: Company) -> None:
     players, hostile = await hostile_table(people)
-    match = hostile.node.match
-    assert match is not None
+    match = views.match_of(hostile)
     first = next(place for place in match.history.chain[1:] if match.me in place.entries)
     said = first.entries[match.me].message  # type: ignore[index]
     other = sign(said._replace(kind=Kind.RESIGN, body=()), match.signer.key)

@@ -20,19 +20,14 @@ from protocol import limits
 from protocol.consensus.kinds import read_vote
 from protocol.consensus.position import Position
 from protocol.events import MatchResult, Misbehaved, Overdue
-from protocol.match.match import Match
 from protocol.wire.canonical import Value
 from protocol.wire.frames import Carried, Page, encode_frame
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.network.company import CLASSIC, IMPATIENT, WAITING, Company, Player, bend
+from tests.network.views import match_of
 from tests.owners import Creeper
 from tests.tiers import thoroughly
-
-
-def match_of(player: Player) -> Match:
-    assert player.node.match is not None
-    return player.node.match
 
 
 def place_of(player: Player) -> Position:

@@ -607,7 +607,7 @@ async def test_a_purse_survives_a_kill_before_the_end(people: Company) -> None:
     host, guest = (await people.table(2, "AB", WAITING, STAKES))[0]
     await in_mid_match(guest, 1)
     assert keeper(guest).own.stake is not None
-    match = guest.node.match.id.hex()  # type: ignore[union-attr]
+    match = views.match_of(guest).id.hex()
     await guest.kill()
     again = await people.sit("B")
     await again.node.resume(match)

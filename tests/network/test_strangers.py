@@ -74,7 +74,7 @@ async def test_a_player_gets_no_higher_rate_by_new_links(people: Company, elsewh
     players, _ = await people.table(3)
     victim, _, hostile = players
     await in_mid_match(victim)
-    match = victim.node.match.history.match  # type: ignore[union-attr]
+    match = views.match_of(victim).history.match
     await hostile.kill()
     heard: list[Frame] = []
 
@@ -103,7 +103,7 @@ async def test_a_player_gets_no_higher_rate_by_new_links(people: Company, elsewh
 async def test_a_spectator_gets_no_more_pages_by_new_links_and_keys(people: Company, elsewhere: Elsewhere) -> None:
     players, _ = await people.table(2, ruleset=PRESETS["classic"])
     await in_mid_match(players[0], 10)
-    history = players[0].node.match.history  # type: ignore[union-attr]
+    history = views.match_of(players[0]).history
     loop = asyncio.get_running_loop()
     begun = loop.time()
     pages = 0

@@ -29,6 +29,7 @@ from protocol.events import (
 from protocol.match.lobby import TableSettings
 from protocol.wire.frames import Cut
 from protocol.wire.genesis import Patience
+from tests.network import views
 from tests.network.test_forming import RULES, all_play, in_room
 from tests.simulation.room import Person, Room, in_a_room, until
 from tests.simulation.small_forming import line as join_line
@@ -201,8 +202,7 @@ async def test_one_lying_source_cannot_report_players_away_to_a_spectator(room: 
     eve = await room.sit("Eve")
     await eve.node.watch(join_line(room, ada.key, ada.node.identity.fingerprint))
     await asyncio.sleep(3)
-    match = ada.node.match
-    assert match is not None
+    match = views.match_of(ada)
     for _ in range(100):
         for authors in ((0, 1, 2, 3, 4), ()):
             ada.node._runtime.post(eve.key, Cut(match.id, authors))

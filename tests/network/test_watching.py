@@ -269,15 +269,14 @@ async def test_a_late_spectator_is_shown_the_current_state(people: Company) -> N
     watching = await watcher(people, address(players[1]))
     started = await watching.until(MatchStarted)
     assert started.resumed
-    position = players[1].node.match.history.position  # type: ignore[union-attr]
+    position = views.match_of(players[1]).history.position
     assert started.state == position.state
     before = len(players[0].told(Happened))
     players[0].go_on()
     await agree(*players, watching)
     seen = [event.event for event in watching.told(Happened)]
     assert seen == [event.event for event in players[0].told(Happened)][before:]
-    assert watching.node.match is not None
-    assert watching.node.match.history.results
+    assert views.match_of(watching).history.results
 
 
 async def test_a_spectator_sees_no_clock_for_a_turn_that_began_earlier(people: Company) -> None:
@@ -288,8 +287,7 @@ async def test_a_spectator_sees_no_clock_for_a_turn_that_began_earlier(people: C
         player.hold()
     watching = await watcher(people, address(players[1]))
     await watching.until(MatchStarted)
-    assert watching.node.match is not None
-    step = watching.node.match.progress.step
+    step = views.match_of(watching).progress.step
     for player in players:
         assert player.node.clock() is not None
     assert watching.node.clock() is None
@@ -518,9 +516,12 @@ class Stranger:
         self.mesh = Mesh(credentials(self.identity.private_key), self)
         self.is_up = False
 
-    async def watch(self, player: Player, aim: Aim | None = None) -> bytes:
-        where = ((HOST, player.node.port),)
-        return await self.mesh.connect(where, aim or WatchAim(b"", ""), lambda _: True)
+    async def watch(self, player: Player) -> None:
+        self.host = await self.mesh.connect(((HOST, player.node.port),), WatchAim(b"", ""), lambda _: True)
+
+    def say(self, frame: Frame) -> None:
+        self.mesh.send(self.host, encode_frame(frame))
+        self.mesh.flush()
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
         raise AssertionError(identity, hello)
@@ -544,12 +545,11 @@ class Stranger:
 async def test_all_frames_of_a_spectator_except_need_are_ignored(people: Company) -> None:
     players, _ = await people.table(3)
     await in_mid_match(players[0])
-    match = players[1].node.match
-    assert match is not None
+    match = views.match_of(players[1])
     history = match.history
     mine = next(signed for position in history.chain[1:] for signed in position.entries.values())
     stranger = Stranger()
-    host = await stranger.watch(players[0])
+    await stranger.watch(players[0])
     (proposed,) = await stranger.until(1, Propose)
     assert proposed == Propose(history.genesis_data)
     inputs: list[object] = []
@@ -572,17 +572,14 @@ async def test_all_frames_of_a_spectator_except_need_are_ignored(people: Company
         Need(bytes(32), 0, bytes(32), 0),
         Cut(history.match, (0, 1)),
     ):
-        stranger.mesh.send(host, encode_frame(frame))
-        stranger.mesh.flush()
-    stranger.mesh.send(host, encode_frame(Need(history.match, 0, history.match, 0)))
-    stranger.mesh.flush()
+        stranger.say(frame)
+    stranger.say(Need(history.match, 0, history.match, 0))
     await stranger.until(1, Page)
     (asked,) = inputs
     assert isinstance(asked, FrameReceived)
     assert isinstance(asked.frame, Need)
     assert stranger.is_up
-    stranger.mesh.send(host, encode_frame(Leave("bye")))
-    stranger.mesh.flush()
+    stranger.say(Leave("bye"))
     await players[0].until_true(lambda: len(players[0].node._active.audience) == 0)
     players[0].go_on()
     await agree(*players)
@@ -596,12 +593,11 @@ async def test_a_spectator_who_asks_endlessly_is_answered_within_limits(
     monkeypatch.setattr(limits, "SPECTATOR_PAGE_RATE", 1e-6)
     players, _ = await people.table(2, ruleset=PRESETS["classic"])
     await in_mid_match(players[0], 20)
-    history = players[0].node.match.history  # type: ignore[union-attr]
+    history = views.match_of(players[0]).history
     stranger = Stranger()
-    host = await stranger.watch(players[0])
+    await stranger.watch(players[0])
     for step in range(20):
-        stranger.mesh.send(host, encode_frame(Need(history.match, step, history.chain[step].tip, 0)))
-        stranger.mesh.flush()
+        stranger.say(Need(history.match, step, history.chain[step].tip, 0))
     players[0].go_on()
     await agree(*players)
     assert len(await stranger.until(5, Page)) == 5
@@ -614,7 +610,7 @@ async def test_a_spectator_who_asks_endlessly_is_answered_within_limits(
 async def test_a_genesis_is_accepted_only_from_its_players(people: Company) -> None:
     players, _ = await people.table(2)
     await in_mid_match(players[0])
-    history = players[0].node.match.history  # type: ignore[union-attr]
+    history = views.match_of(players[0]).history
     fake = FakePlayer(history.genesis_data, MatchAim(history.match))
     assert await refused(people, await fake.open()) == "refused"
     await fake.mesh.close()
@@ -628,7 +624,7 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
     others = [await people.sit(name) for name in "YZ"]
     await others[1].node.join((await others[0].node.host(TableSettings("Saturday", CLASSIC, 2))).join_line)
     await asyncio.gather(in_mid_match(players[0]), in_mid_match(others[0]))
-    match = players[0].node.match.history.match  # type: ignore[union-attr]
+    match = views.match_of(players[0]).history.match
     watching = await people.sit("W")
     places = [Target(((HOST, player.node.port),), match) for player in (others[0], players[0])]
 

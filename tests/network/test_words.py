@@ -12,7 +12,7 @@ from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, PeerLost, Said
 from protocol.match.lobby import TableSettings
 from protocol.match.words import SignedWord, sign_word
-from protocol.wire.frames import Customs, Say, encode_frame
+from protocol.wire.frames import Customs, Say
 from tests.network import views
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
 from tests.network.test_watching import Stranger
@@ -165,8 +165,7 @@ async def test_chat_cannot_be_replayed_elsewhere_or_in_anothers_name(people: Com
     players, _ = await people.table(3)
     await in_mid_match(players[0])
     honest, hostile, other = players
-    match = honest.node.match
-    assert match is not None
+    match = views.match_of(honest)
     here, table = match.history.match, match.history.genesis.table
     eve, ada = hostile.node.identity, other.node.identity
     before = len(honest.told(Said))
@@ -218,8 +217,7 @@ async def test_a_flood_of_chat_is_limited_and_cuts_no_link(people: Company) -> N
     players, _ = await people.table(2)
     await in_mid_match(players[0])
     honest, hostile = players
-    match = honest.node.match
-    assert match is not None
+    match = views.match_of(honest)
     flood = [sign_word(match.history.match, hostile.node.identity, number, f"{number}") for number in range(500)]
     throw(hostile, honest, *flood)
     await asyncio.sleep(0)
@@ -252,12 +250,10 @@ async def test_malformed_chat_cuts_the_link_but_not_the_match(people: Company) -
 async def test_chat_of_spectators_and_strangers_is_ignored(people: Company) -> None:
     players, _, _ = await lobby(people)
     stranger = Stranger()
-    host = await stranger.watch(players[0])
+    await stranger.watch(players[0])
     word = sign_word(players[0].node.table_id, stranger.identity, 1, "hello")
-    stranger.mesh.send(host, encode_frame(Say(word.data, word.signature)))
-    stranger.mesh.flush()
-    stranger.mesh.send(host, encode_frame(Say(b"nonsense", bytes(64))))
-    stranger.mesh.flush()
+    stranger.say(Say(word.data, word.signature))
+    stranger.say(Say(b"nonsense", bytes(64)))
     await all_hear(players[1], "did you hear anything?", players[0], players[2])
     assert [name for name, _ in heard(players[0])] == ["B"]
     assert stranger.is_up

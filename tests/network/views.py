@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from protocol.match.match import Match
 from protocol.node.activities import Doing
 from protocol.node.guest import Guest
 from protocol.node.host import Host
@@ -50,6 +51,12 @@ def ledgers(player: HasNode) -> TableLedgers:
 def proposals(player: HasNode) -> Proposals:
     """Return the matches that a node is signing or playing."""
     return player.node._active.proposals
+
+
+def match_of(player: HasNode) -> Match:
+    """Return the match that a node proposes, plays or watches."""
+    assert player.node.match is not None
+    return player.node.match
 
 
 def playing(player: HasNode) -> PlayerSession:
