@@ -90,7 +90,7 @@ class Siege:
         """Keep ``count`` connections open: each runs ``act`` until it ends, and is then replaced."""
 
         async def quietly(writer: asyncio.StreamWriter) -> None:
-            with suppress(OSError):  # cut off
+            with suppress(OSError):  # the node has closed the connection
                 await act(writer)
 
         async def worker() -> None:

@@ -208,7 +208,7 @@ def overhear(
 ) -> ShortCode | None:
     """Return the code that matches a guest's proof, found with everything that an eavesdropper can compute.
 
-    The eavesdropper tries as shared elements those that were sent, and those that follow from weak scalars.
+    As shared element, it tries the two elements that were sent, and elements that follow from weak scalars.
     """
     ours, theirs = map(Group.bytes_to_element, elements)
     for code in codes:

@@ -103,7 +103,7 @@ def shared() -> Iterator[bytes]:
 
 
 def pointers() -> Iterator[bytes]:
-    """PTR records of ever new services, without their other records."""
+    """PTR records without other records, each for a new service."""
     numbers = itertools.count()
     for round_ in itertools.count():
         size = JUMBO if round_ % 2 else FRAME

@@ -43,7 +43,7 @@ Messages = Iterator[Signed]
 
 
 def vote(match: Match, number: int, tip: bytes = b"", polka_round: int = -1) -> Signed:
-    """Return the liar's vote that the open step's missing players have sent nothing.
+    """Return the liar's vote that nothing has arrived from the open step's missing players.
 
     :param number: the voting round.
     :param tip: the tip that the vote names; by default the root's.
@@ -68,7 +68,7 @@ def strange(number: int) -> bytes:
 
 
 def votes(match: Match) -> Messages:
-    """Votes in ever later voting rounds against the open step's missing players."""
+    """Votes against the open step's missing players, each in a later voting round."""
     for number in count(1):
         yield vote(match, number)
 
@@ -84,7 +84,7 @@ def far_votes(match: Match) -> Messages:
 
 
 def votes_elsewhere(match: Match) -> Messages:
-    """Votes in ever later voting rounds on nonexistent roots."""
+    """Votes on nonexistent roots, each in a later voting round."""
     for number in count(1):
         yield vote(match, number, strange(number))
 

@@ -30,7 +30,7 @@ def _ip(*arguments: str) -> None:
 HAS_OWN_NETWORK: Final = pytest.StashKey[bool]()
 """The key of pytest's stash under which the result of :func:`leave_the_network` is kept."""
 ELSEWHERE: Final = "10.77.8.0/21"
-"""Addresses usable at both ends of connections in the network of :func:`leave_the_network`, on no interface."""
+"""After :func:`leave_the_network`, both ends of a connection can use these addresses. No interface has them."""
 CLONE_NEWNET: Final = 0x40000000
 """From Linux's sched.h. Python has it as ``os.CLONE_NEWNET`` only since 3.12."""
 

@@ -118,7 +118,7 @@ class StandstillError(AssertionError):
 
 
 async def attacked(folder: Path, wire: Lan, seats: int, attack: Attack, liars: int = 1) -> Outcome:
-    """Play a match in which the last players lie and B is the victim; stop early if an honest player is put out."""
+    """Play a match in which the last players lie and B is the victim; stop early if an honest player is voted out."""
     begin = folder / "begin"
     honest, dishonest = NAMES[: seats - liars], NAMES[seats - liars : seats]
     lies = ["--victim", "B", "--begin", str(begin), *attack.options()]

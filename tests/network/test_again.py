@@ -214,9 +214,8 @@ async def test_a_table_its_match_and_its_next_table_are_advertised_in_turn(eveni
 async def test_a_table_that_opens_again_is_found_by_name(evening: Evening) -> None:
     await multicast()
     host = await evening.people.sit("A", discovery=True)
-    settings = replace(
-        friday(2), name=f"Friday {secrets.token_hex(4)}"
-    )  # unique, because other tests may run on this machine
+    name = f"Friday {secrets.token_hex(4)}"  # unique, because other tests may run on this machine
+    settings = replace(friday(2), name=name)
     opened = await evening.open(host, settings)
     guest = await evening.sit("B", opened.join_line)
     await evening.end(host, guest)
@@ -232,9 +231,7 @@ async def test_a_table_that_opens_again_is_found_by_name(evening: Evening) -> No
 async def test_a_player_who_returns_before_the_table_is_open_waits_for_the_host(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "protocol.node.locator.GONE", 0.1
-    )  # shorter than the wait below: a host who is present is not given up
+    monkeypatch.setattr("protocol.node.locator.GONE", 0.1)  # a host who is present is awaited longer than this
     _, (host, *guests) = await evening.begin(friday(3))
     await evening.end(host, *guests)
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in guests]

@@ -25,9 +25,7 @@ HURRIED = Patience(30, 5)
 
 @pytest.mark.parametrize("behind", range(FUTURE_PER_AUTHOR - 2, FUTURE_PER_AUTHOR + 4))
 def test_a_message_dropped_for_lack_of_room_is_requested_again(behind: int) -> None:
-    """A spectator receives all of one player's last messages, including its receipt, before the other player's.
-
-    The number of early messages is around the limit of how many are kept."""
+    """A spectator first gets all of one player's last messages: about as many as it can keep, then the receipt."""
     world = World(PRESETS["classic"], 2, seed=6)
     world.run()
     source = world.machines[0].match

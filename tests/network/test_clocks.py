@@ -41,7 +41,7 @@ def at_year(year: int | None) -> tuple[str, ...]:
         ),
     ],
 )
-async def test_people_with_clocks_in_any_years_play_a_match_to_its_end(
+async def test_players_whose_clocks_show_different_years_finish_a_match(
     tmp_path: Path, host: int | None, guest: int | None
 ) -> None:
     one_die = ("--dice", "1")

@@ -164,10 +164,7 @@ async def test_a_code_still_leads_to_its_host_during_the_match(people: Company, 
             pass
     (told,) = playing
     assert told.advertisement.name == ("Friday" if not private else f"match {told.advertisement.id[:8]}")
-    for typed in (
-        code,
-        code._replace(second="dice"),
-    ):  # the host answers before it checks the words, so the answer reveals nothing about them
+    for typed in (code, code._replace(second="dice")):  # the host answers without checking the words
         error = await refused(late, typed)
         assert (error.code, error.reason) == ("refused", "the match at this table has begun")
         assert error.choices == LOOK_ON
@@ -579,9 +576,7 @@ async def test_a_link_for_a_code_exchange_cannot_be_used_to_ask_for_a_seat(peopl
     welcome = await talk.hear_a(Welcome)
     record = views.proposals(stranger).sign_on(welcome.aim[0])  # type: ignore[arg-type]
     talk.say(JoinTable(record.wire))
-    talk.say(
-        CodeElement(b"\5" * 32)
-    )  # frames are answered in order, so a seat would have been granted before this refusal
+    talk.say(CodeElement(b"\5" * 32))  # frames are answered in order: a seat would precede this refusal
     await talk.hear_a(Refuse)
     talk.close()
     assert all(not event.joined for event in host.told(LobbyChanged))

@@ -68,9 +68,7 @@ async def test_the_others_finish_a_match_without_a_player_who_is_gone_for_good(p
 
 
 async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Company) -> None:
-    players, _ = await people.table(
-        3, patience=Patience(10, 5)
-    )  # long enough that the player who stops the match is not voted out as well
+    players, _ = await people.table(3, patience=Patience(10, 5))  # the player who stops must not be voted out
     late, *others = players
     await in_mid_match(late)
     home = await late.kill()
@@ -94,7 +92,7 @@ def are_out(player: Player) -> set[str]:
     return {match.by_seat()[seat].name for gone in state.exits for seat in gone.seats}
 
 
-async def test_neither_of_two_players_can_put_the_other_out(people: Company) -> None:
+async def test_neither_of_two_players_can_vote_the_other_out(people: Company) -> None:
     """The remaining player waits without limit. The match continues when the other player is back."""
     players, _ = await people.table(2, patience=IMPATIENT)
     dying, other = players

@@ -145,7 +145,7 @@ async def test_a_stranger_who_knows_the_match_id_is_refused(people: Company) -> 
     await agree(*players)
 
 
-async def test_a_welcomed_guest_who_asks_for_no_seat_is_sent_away(people: Company) -> None:
+async def test_a_welcomed_guest_who_sends_no_join_is_cut_off(people: Company) -> None:
     (host,), opened = await people.table(2, ["host"], bounds=SHORT)
     idle = await Stranger.tls(host.node.port)
     await idle.say(framed(hello()))

@@ -214,7 +214,7 @@ async def test_a_host_with_a_new_address_shows_a_new_join_line_that_works(tmp_pa
 
 
 @pytest.mark.parametrize("prefix", ["", *thoroughly(["fd00:77::"])], ids=["link-local", "unique-local"])
-async def test_on_a_lan_with_ipv6_only_the_join_line_works_as_it_was_printed(tmp_path: Path, prefix: str) -> None:
+async def test_the_printed_join_line_works_on_an_ipv6_only_lan(tmp_path: Path, prefix: str) -> None:
     """The line's link-local address has no zone, so guests try every zone. Guests reach each other as well."""
     with lan(3) as wire:
         wire.leave_ipv4()
@@ -232,7 +232,7 @@ async def test_on_a_lan_with_ipv6_only_the_join_line_works_as_it_was_printed(tmp
             assert "C" not in {each["player"] for each in guests[0].told("lost")}
 
 
-async def test_on_a_lan_with_ipv6_only_one_interface_can_be_chosen(tmp_path: Path) -> None:
+async def test_one_interface_can_be_chosen_on_an_ipv6_only_lan(tmp_path: Path) -> None:
     with lan(2) as wire:
         wire.leave_ipv4()
         async with processes(tmp_path) as at:
@@ -258,7 +258,7 @@ async def test_a_host_without_a_network_is_told_so_and_gets_no_join_line(
             await agree(host, guest)
 
 
-async def test_a_match_is_watched_from_a_fourth_laptop_by_name_after_its_host_was_killed(tmp_path: Path) -> None:
+async def test_a_match_can_be_watched_by_name_after_its_host_was_killed(tmp_path: Path) -> None:
     with lan(4) as wire:
         async with processes(tmp_path) as at:
             options = ("--discovery", "--delay", "0.1")

@@ -95,7 +95,7 @@ def steps(player: Player) -> list[Position]:
 
 
 def vote(liar: Player, place: Position, number: int, kind: Kind = Kind.ABSENT) -> Signed:
-    """Return a vote that nobody has sent anything for a step."""
+    """Return a vote that no message has arrived for a step."""
     value = (place.step, place.tip, (b"",) * len(place.owed))
     return signed(liar, place, kind, (number, value, -1) if kind is Kind.ABSENT else (number, value))
 

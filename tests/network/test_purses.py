@@ -51,7 +51,7 @@ async def finish(players: Sequence[Player]) -> MatchResult:
 
 
 async def evening(people: Company, names: str) -> list[Player]:
-    """Play one match for stakes, after which everybody leaves."""
+    """Play one match for stakes, then close all nodes."""
     players, _ = await people.table(len(names), names, WAITING, STAKES)
     await finish(players)
     for player in players:
@@ -145,9 +145,7 @@ async def test_a_host_is_told_how_to_accept_a_purse_whose_known_records_are_fold
     assert f"p2pdice purse forget {fingerprint(purse(guest).owner)} " in told.text
 
 
-async def test_notices_about_strangers_refused_purses_are_limited(
-    people: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_notices_of_refused_purses_are_rate_limited(people: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REFUSED_BURST", 1)
     line, host, _ = await open_table(people, 2)
     monkeypatch.setattr(keeper(host), "judge", lambda _: PurseVerdict(FOLDED))

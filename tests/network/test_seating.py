@@ -304,7 +304,7 @@ async def test_a_newcomer_who_keeps_changing_names_is_refused(room: Room) -> Non
 
 
 @pytest.mark.parametrize("asks", ["never", "strangers", "always"])
-def test_a_guest_loses_its_seat_with_its_name(tmp_path: Any, asks: Asks) -> None:
+def test_a_guest_who_changes_its_name_loses_its_seat(tmp_path: Any, asks: Asks) -> None:
     async def scene(room: Room) -> None:
         host, target = await open_table(room, 3, asks)
         eve = await room.sit("Zoe")
@@ -319,7 +319,7 @@ def test_a_guest_loses_its_seat_with_its_name(tmp_path: Any, asks: Asks) -> None
 
 
 @in_room
-async def test_a_former_player_under_a_new_name_is_asked_about(room: Room) -> None:
+async def test_the_host_is_asked_about_a_former_player_with_a_new_name(room: Room) -> None:
     host, target = await open_table(room, 2)
     eve = await room.sit("Zoe")
     host.node.seat(me(eve))

@@ -40,9 +40,7 @@ async def test_seats_are_reserved_briefly_for_the_last_matchs_players(
     monkeypatch.setattr("protocol.node.host.KEPT", 0.3)
     await evening.open(host, friday(2))
     await waiting
-    evening.began[watching] = watching.events.index(
-        await watching.until(TableJoined)
-    )  # end() waits for events after this one
+    evening.began[watching] = watching.events.index(await watching.until(TableJoined))
     await evening.end(host, watching)
 
 

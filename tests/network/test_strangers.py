@@ -221,9 +221,7 @@ async def test_attackers_who_break_off_exchanges_do_not_keep_out_guests(
     assert host.node._active.hosting is not None
     desk = views.hosting(host).code_desk
     desk.renew(CODE)
-    guess = CodeExchange(
-        CODE, bytes(32), bytes(32), bytes(16), is_host=False
-    )  # any scalar will do: the attackers never send a proof
+    guess = CodeExchange(CODE, bytes(32), bytes(32), bytes(16), is_host=False)  # attackers never send a proof
     begun = 0
 
     async def begin_and_break_off(source: str) -> None:

@@ -281,9 +281,7 @@ async def test_a_claimed_match_can_be_resumed_by_both_players(room: Room) -> Non
     assert ben.node._store.messages(ben.node.find(ben.told(Claimed)[0].match_id).match) == before
     assert not any(person.told(PlayerOut) for person in (ada, ben))
     await ben.node.resume(ben.told(Claimed)[0].match_id)
-    await until(
-        lambda: len([*ada.told(YourTurn), *ben.told(YourTurn)]) == 2
-    )  # the open turn is announced again once both are back
+    await until(lambda: len([*ada.told(YourTurn), *ben.told(YourTurn)]) == 2)  # the turn is announced again
     assert ben.node._store.matches()[0].claim is None
     ada.node.concede()
     await until(lambda: ada.told(MatchResult) and ben.told(MatchResult))
@@ -314,7 +312,7 @@ async def test_claiming_a_match_for_stakes_leaves_the_purse_busy(room: Room) -> 
 
 
 @in_room
-async def test_a_match_can_be_claimed_from_a_linked_player_out_of_time(room: Room) -> None:
+async def test_a_match_can_be_claimed_although_the_slow_player_is_linked(room: Room) -> None:
     ada, ben = await in_turn(room, 2)
     await asyncio.sleep(HUMAN - 1)
     assert not ben.node.can_claim

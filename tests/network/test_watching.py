@@ -135,7 +135,7 @@ async def refused(people: Company, target: str, name: str = "W") -> str:
 
 
 @pytest.mark.parametrize("players", [3, *thoroughly([2, 5])])
-async def test_a_spectator_sees_everything_and_no_hand_too_early(people: Company, players: int) -> None:
+async def test_a_spectator_sees_every_event_but_no_hand_before_its_reveal(people: Company, players: int) -> None:
     (host,), opened = await people.table(players, "A")
     watching = await watcher(people, opened.join_line)
     watched = await watching.until(TableWatched)
@@ -412,7 +412,7 @@ async def test_spectators_use_only_the_links_for_strangers(people: Company) -> N
     await agree(host, guest, *watching)
 
 
-async def test_watching_an_own_match_or_a_missing_table_is_refused(people: Company) -> None:
+async def test_watching_ones_own_match_or_a_missing_table_is_refused(people: Company) -> None:
     players, opened = await people.table(2)
     await in_mid_match(players[0])
     home = await players[1].kill()
