@@ -24,6 +24,7 @@ from protocol.crypto.tls import client_context
 from protocol.net.discovery import LOBBY, SERVICE_TYPE, Advertisement
 from protocol.wire.frames import Carried, Hello, Need, Page, TableAim, encode_frame, frame_header
 from protocol.wire.messages import Kind, Message, sign
+from tests.network.strangers import framed
 
 HANDSHAKES_AT_ONCE = 32
 DRIP = 0.1
@@ -197,10 +198,6 @@ def valid_frames() -> list[bytes]:
         encode_frame(Need(bytes(32), 0, bytes(32), 0)),
         encode_frame(Page(bytes(32), 0, (stray.wire,) * 10)),
     ]
-
-
-def framed(*frames: bytes) -> bytes:
-    return b"".join(frame_header(frame) + frame for frame in frames)
 
 
 async def drip(writer: asyncio.StreamWriter, data: bytes) -> None:

@@ -14,6 +14,10 @@ from protocol.wire.frames import Frame, FrameSplitter, decode_frame, encode_fram
 from tests.programs import PATIENCE
 
 
+def framed(*frames: bytes) -> bytes:
+    return b"".join(frame_header(frame) + frame for frame in frames)
+
+
 class Stranger:
     """A peer with a key and a TLS connection, which follows no rules. It reads only when a test calls :meth:`hear`."""
 
@@ -41,8 +45,7 @@ class Stranger:
 
         :raises OSError: if the node has ended the connection.
         """
-        data = [encode_frame(frame) for frame in frames]
-        self._writer.write(b"".join(frame_header(each) + each for each in data))
+        self._writer.write(framed(*map(encode_frame, frames)))
         await self._writer.drain()
 
     async def hear(self) -> Frame | None:

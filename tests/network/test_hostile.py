@@ -44,13 +44,10 @@ from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import strangers, views
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
+from tests.network.strangers import framed
 from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.5, started_frame=0.5, shutdown=0.5)
-
-
-def framed(*frames: bytes) -> bytes:
-    return b"".join(frame_header(frame) + frame for frame in frames)
 
 
 def hello(aim: TableAim | MatchAim | None = None) -> bytes:

@@ -72,18 +72,17 @@ def test_strangers_from_another_laptop_cost_bounded_memory(tmp_path: Path, calm:
 
 
 @pytest.mark.thorough
-def test_a_player_who_floods_another_within_the_rate_costs_nothing(tmp_path: Path, calm: Cost) -> None:
-    siege = Siege(flood="everything", frames=RATE / 2, lan=True, delay=0.05)
+@pytest.mark.parametrize(
+    ("is_lan", "frames", "least"),
+    [(False, 1000, 1000), (True, RATE / 2, 50)],
+    ids=["as this machine", "as another machine within the rate limit"],
+)
+def test_a_flood_by_a_player_costs_bounded_memory(
+    tmp_path: Path, calm: Cost, is_lan: bool, frames: float, least: int
+) -> None:
+    siege = Siege(flood="everything", frames=frames, lan=is_lan, delay=0.05)
     cost = asyncio.run(measure(tmp_path, siege))
-    assert cost.thrown > 50
-    assert_bounded(cost, calm)
-
-
-@pytest.mark.thorough
-def test_a_player_of_the_same_machine_may_flood_without_a_rate(tmp_path: Path, calm: Cost) -> None:
-    siege = Siege(flood="everything", frames=1000, delay=0.05)
-    cost = asyncio.run(measure(tmp_path, siege))
-    assert cost.thrown > 1000
+    assert cost.thrown > least
     assert_bounded(cost, calm)
 
 
