@@ -14,7 +14,7 @@ from p2pdice.moves import Bid, Liar, Play
 from protocol.consensus.verifier import verify
 from protocol.events import Continued, Happened, MatchResult, Misbehaved, Overdue, PeerLost, Suspended
 from protocol.match.match import Match
-from protocol.wire.frames import Carried, encode_frame
+from protocol.wire.frames import Carried
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind, Signed, sign
 from tests.network import views
@@ -109,8 +109,8 @@ async def test_neither_of_two_players_can_vote_the_other_out(people: Company) ->
     assert verify(transcript.read_bytes()).verdict == "fair"
 
 
-def two_moves(match: Match) -> tuple[Signed, Signed]:
-    """Return a move that this node has signed, and another move for the same turn, signed with the same key."""
+def contradicting_move(match: Match) -> Signed:
+    """Return another move for a turn for which this node has signed a move, signed with the same key."""
     chain = match.history.chain
     for before, after in pairwise(chain):
         said = after.entries.get(match.me) if match.me is not None else None
@@ -122,20 +122,17 @@ def two_moves(match: Match) -> tuple[Signed, Signed]:
                 except ValueError:
                     continue
                 if str(move) != said.message.body:
-                    return said, sign(said.message._replace(body=str(move)), match.signer.key)
+                    return sign(said.message._replace(body=str(move)), match.signer.key)
     raise AssertionError("no move yet")
 
 
 async def test_two_contradicting_moves_prove_misconduct_to_anybody(people: Company) -> None:
     players, _ = await people.table(3)
     cheat = players[2]
-    moved = cheat.node
-    await cheat.until_true(lambda: has_moved(moved.match))
+    await cheat.until_true(lambda: has_moved(cheat.node.match))
     await in_mid_match(players[0], 1)
-    assert moved.match is not None
-    _, other = two_moves(moved.match)
-    moved._mesh.send(players[0].node.identity.public, encode_frame(Carried(*other.wire)))
-    moved._mesh.flush()
+    other = contradicting_move(views.match_of(cheat))
+    views.send(cheat, players[0].node.identity.public, Carried(*other.wire))
     for honest in players[:2]:
         blamed = await honest.until(Misbehaved)
         assert blamed.player.name == "C"

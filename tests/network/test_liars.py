@@ -21,9 +21,10 @@ from protocol.consensus.kinds import read_vote
 from protocol.consensus.position import Position
 from protocol.events import MatchResult, Misbehaved, Overdue
 from protocol.wire.canonical import Value
-from protocol.wire.frames import Carried, Page, encode_frame
+from protocol.wire.frames import Carried, Page
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
+from tests.network import views
 from tests.network.company import CLASSIC, IMPATIENT, WAITING, Company, Player, bend
 from tests.network.views import match_of
 from tests.owners import Creeper
@@ -44,11 +45,9 @@ def signed(player: Player, place: Position, kind: Kind, body: Value) -> Signed:
 
 def throw(liar: Player, messages: Iterable[Signed], *receivers: Player) -> None:
     """Send messages from one player's node to others, in addition to what that node sends by itself."""
-    frames = [encode_frame(Carried(*each.wire)) for each in messages]
+    frames = [Carried(*each.wire) for each in messages]
     for receiver in receivers:
-        for frame in frames:
-            liar.node._mesh.send(receiver.node.identity.public, frame)
-    liar.node._mesh.flush()
+        views.send(liar, receiver.node.identity.public, *frames)
 
 
 def hold_when(player: Player, condition: Callable[[State], bool]) -> None:

@@ -639,20 +639,16 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
     await agree(*others)
 
 
-class FakePlayer:
+class FakePlayer(Stranger):
     """A peer that sends a match's genesis to every spectator."""
 
     def __init__(self, genesis: bytes, aim: Aim) -> None:
-        self.identity = Identity.generate()
-        self.mesh = Mesh(credentials(self.identity.private_key), self)
+        super().__init__()
         self.genesis, self.aim = genesis, aim
 
     async def open(self) -> str:
         await self.mesh.listen(0, (HOST,))
         return f"{HOST}:{self.mesh.port}"
-
-    def close(self) -> None:
-        asyncio.get_running_loop().create_task(self.mesh.close())
 
     def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
         return self.aim
@@ -660,9 +656,3 @@ class FakePlayer:
     def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
         self.mesh.send(identity, encode_frame(Propose(self.genesis)))
         self.mesh.flush()
-
-    def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        """Ignore all frames."""
-
-    def peer_down(self, identity: bytes, reason: str) -> None:
-        """Ignore lost peers."""
