@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from ipaddress import ip_address
 
 import ifaddr
@@ -15,18 +16,18 @@ LOOPBACK = ("127.0.0.1", "::1")
 OWN, WIFI = "fe80::7", "fe80::8"
 
 
+def install(monkeypatch: pytest.MonkeyPatch, interfaces: Mapping[str, tuple[str, ...]]) -> None:
+    """Pretend that this machine has these interfaces with their addresses."""
+    adapters = [
+        ifaddr.Adapter(name, name, [address(host, number, name) for host in hosts], number)
+        for number, (name, hosts) in enumerate(interfaces.items(), 1)
+    ]
+    monkeypatch.setattr(ifaddr, "get_adapters", lambda: adapters)
+
+
 def machine(monkeypatch: pytest.MonkeyPatch, *interfaces: tuple[str, ...]) -> None:
-    """Pretend that this machine has loopback and interfaces ``if1``, ``if2``… with these addresses."""
-
-    def adapters() -> list[ifaddr.Adapter]:
-        return [
-            ifaddr.Adapter(
-                f"if{number}", f"if{number}", [address(host, number, f"if{number}") for host in hosts], number
-            )
-            for number, hosts in enumerate((*interfaces, LOOPBACK), 1)
-        ]
-
-    monkeypatch.setattr(ifaddr, "get_adapters", adapters)
+    """Pretend that this machine has interfaces ``if1``, ``if2``… with these addresses, and loopback."""
+    install(monkeypatch, {f"if{number}": hosts for number, hosts in enumerate((*interfaces, LOOPBACK), 1)})
 
 
 def address(host: str, zone: int, name: str) -> ifaddr.IP:
@@ -56,11 +57,7 @@ def test_the_default_route_is_advertised_first_and_containers_and_vpns_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = {"docker0": "172.17.0.1", "tun0": "10.8.0.2", "eth0": "192.0.2.7", "wlan0": "198.51.100.7"}
-    own = [
-        ifaddr.Adapter(name, name, [address(host, number, name)], number)
-        for number, (name, host) in enumerate(names.items(), 1)
-    ]
-    monkeypatch.setattr(ifaddr, "get_adapters", lambda: own)
+    install(monkeypatch, {name: (host,) for name, host in names.items()})
     ways_out = [ip_address(names["tun0"]), ip_address(names["wlan0"])]
     monkeypatch.setattr("protocol.net.interfaces._ways_out", lambda: frozenset(ways_out))
     assert hosts_to_tell(EVERYWHERE) == tuple(names[each] for each in ("wlan0", "eth0", "tun0", "docker0"))
@@ -99,11 +96,7 @@ def test_a_machine_without_addresses_advertises_only_loopback(monkeypatch: pytes
 def test_a_machine_is_cut_off_when_no_interface_leads_to_a_lan(
     monkeypatch: pytest.MonkeyPatch, system: str, names: dict[str, tuple[str, ...]], meant: str | None, *, is_so: bool
 ) -> None:
-    own = [
-        ifaddr.Adapter(name, name, [address(host, number, name) for host in hosts], number)
-        for number, (name, hosts) in enumerate(names.items(), 1)
-    ]
-    monkeypatch.setattr(ifaddr, "get_adapters", lambda: own)
+    install(monkeypatch, names)
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr("protocol.net.interfaces._is_connected", lambda _: True)
     assert is_cut_off(meant) is is_so
