@@ -21,7 +21,7 @@ SENT, CAME, SHOWN = "sent", "came", "shown"
 
 
 class Arrivals(NamedTuple):
-    """One process's records: for each message, in order of time, its time on the monotonic clock in seconds."""
+    """One process's records, in order of time. Times are seconds of the monotonic clock."""
 
     identity: str
     sent: dict[str, float]

@@ -96,7 +96,7 @@ class Player:
                 await self._progress.wait()
 
     async def until_true(self, condition: Callable[[], bool]) -> None:
-        """Poll until the condition holds. For conditions that no event announces."""
+        """Poll until the condition holds; for conditions that no event announces."""
         async with asyncio.timeout(PATIENCE):
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

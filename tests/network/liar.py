@@ -76,8 +76,8 @@ def votes(match: Match) -> Messages:
 def far_votes(match: Match) -> Messages:
     """Votes as in :func:`votes`, but in rounds that no player reaches.
 
-    Each names a polka of the previous round, so as not to contradict the votes of the liar's own node. Its node does
-    vote: a voter signs no LOCK, so the others soon vote that the LOCK is closed, and the liar's node votes with them.
+    Each names a polka of the previous round, so that it does not contradict the votes of the liar's own node. That node
+    votes too: a voter signs no LOCK, so the others soon vote to close the LOCK, and the liar's node votes with them.
     """
     for number in count(1_000_000):
         yield vote(match, number, polka_round=number - 1)

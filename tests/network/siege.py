@@ -30,7 +30,7 @@ class Siege:
     """The attacks on player A during the match."""
 
     attacks: tuple[tuple[str, int], ...] = ()
-    """(attack of :mod:`tests.network.besieger`, count). All run at the same time, each in its own process."""
+    """Pairs of an attack of :mod:`tests.network.besieger` and its count. All run at once, each in its own process."""
     flood: str = ""
     """The kind of flood of :mod:`tests.network.liar` that player C sends to A; empty for none."""
     frames: float = 0.0

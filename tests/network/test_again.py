@@ -129,7 +129,7 @@ def evening(people: Company) -> Evening:
     return Evening(people)
 
 
-# Again
+# Playing again
 
 
 async def test_the_host_is_told_once_which_guests_want_to_play_again(evening: Evening) -> None:
@@ -564,7 +564,7 @@ async def test_only_the_host_can_take_spectators_to_the_next_table(evening: Even
     assert [event.name for event in watching.told(TableWatched)] == ["Friday", "Friday"]
 
 
-# What cannot be done
+# Refused actions
 
 
 UNTIMELY = {

@@ -221,7 +221,7 @@ def test_a_restarted_player_waits_for_all_linked_peers_before_it_signs() -> None
 
 
 def test_an_answer_starts_at_the_last_step_the_asker_has() -> None:
-    """With an unknown tip, it starts at the root; or at step 0, if the asker's step is not after the root."""
+    """If the asker's tip is unknown, the answer starts at the root, or at step 0 if the asker is not past the root."""
     world = World(CLASSIC, 3, seed=4)
     in_a_round(world, 4)
     match = world.machines[0].match
@@ -245,7 +245,7 @@ def test_an_answer_starts_at_the_last_step_the_asker_has() -> None:
 
 
 def test_all_pages_of_an_answer_come_from_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list grows while pages are sent. With the grown list, the cursor would skip a message."""
+    """The list of messages grows between pages. Taken from the grown list, a page would skip a message."""
     monkeypatch.setattr(limits, "PAGE", 2 * limits.KIB)
     world = World(CLASSIC, 3, seed=1)
     in_a_round(world, 4)

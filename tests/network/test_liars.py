@@ -89,7 +89,7 @@ def after_bids(count: int) -> Callable[[State], bool]:
 
 
 def steps(player: Player) -> list[Position]:
-    """Return the steps from the root to the open one."""
+    """Return the steps from the root to the open step."""
     return list(match_of(player).history.chain[place_of(player).root_step :])
 
 

@@ -448,7 +448,7 @@ async def test_a_guest_stays_when_the_host_refuses_a_purse_too(
 async def test_a_guest_who_refuses_a_purse_stays_when_its_owner_leaves(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the owner leaves, the host's LEDGER precedes its next PROPOSE: until then, table and proposal differ."""
+    """After the owner has left, the host's LEDGER arrives before its next PROPOSE: the old proposal still stands."""
     await evening(people, "BC")
     lose_store(people, "C")
     line, host, (guest,) = await open_table(people, 4, "B")

@@ -47,7 +47,7 @@ async def test_seats_are_reserved_briefly_for_the_last_matchs_players(
 async def test_a_waiting_player_gets_a_seat_if_the_match_ends_before_it_is_watched(
     evening: Evening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The player once watched the new table, which in turn waited forever for that player to join."""
+    """The player once watched the new table instead of joining it, and the table waited for that player forever."""
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(host, friday(2, dice="5"))

@@ -67,7 +67,7 @@ async def meanwhile(*attackers: Awaitable[None]) -> AsyncIterator[None]:
             assert isinstance(end, asyncio.CancelledError), end
 
 
-# Rates
+# Rate limits
 
 
 async def test_a_player_gets_no_higher_rate_by_new_links(people: Company, elsewhere: Elsewhere) -> None:
@@ -120,7 +120,7 @@ async def test_a_spectator_gets_no_more_pages_by_new_links_and_keys(people: Comp
     assert limits.NEED_BURST < pages <= limits.SPECTATOR_PAGES + limits.SPECTATOR_PAGE_RATE * (loop.time() - begun)
 
 
-# Places
+# Links for strangers
 
 
 async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *said: Frame) -> None:

@@ -261,7 +261,7 @@ async def test_chat_of_spectators_and_strangers_is_ignored(people: Company) -> N
 
 
 async def test_chat_sent_while_the_match_starts_is_not_lost(people: Company) -> None:
-    """Players move from the table to the match one by one. A late one receives chat for both."""
+    """Players move from the table to the match one by one. A player who moves late receives chat of both."""
     host = await people.sit("A")
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3))
     guests = [await people.sit(name) for name in "BC"]
