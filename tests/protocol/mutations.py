@@ -63,7 +63,7 @@ class FairMatch:
     """Encodings of messages of another match."""
 
     def step(self, place: int) -> int:
-        """Return the step of the message at an index (for a vote, the step it closes), or the final step after all."""
+        """Return the step of the message at an index; after the last message, the final step."""
         return step_of(self.messages[place].message) if place < len(self.messages) else max(self.histories)
 
     def position(self, place: int) -> Position:

@@ -318,7 +318,7 @@ def test_the_last_match_is_the_newest_finished_one_even_if_another_began_later(h
     with stored(home.path, finished, 0, table="Friday") as (store, match):
         store.mark_over(match.match)
     path = put(home, finished)
-    home.identity.unlink()  # each of these worlds has players of its own
+    home.identity.unlink()  # every world has other players
     with stored(home.path, played, 0, table="Friday"):
         assert transcript_named(home, "last") == path
         unfinished = put(home, played)  # as `matches save` writes it
@@ -335,7 +335,7 @@ def test_the_last_match_is_the_one_that_ended_last_even_if_it_began_first(home: 
     older, newer = begun(2), played
     with stored(home.path, older, 0, table="Friday"):
         path = put(home, older)
-    home.identity.unlink()  # each of these worlds has players of its own
+    home.identity.unlink()  # every world has other players
     with stored(home.path, newer, 0, table="Friday") as (store, _):
         put(home, newer)
         store.mark_over(match(newer))

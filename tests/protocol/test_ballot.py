@@ -20,7 +20,7 @@ TIMES = range(3)
 
 
 class Live(Position):
-    """A position in which a test sets the players in the game directly."""
+    """A position whose ``seats`` or ``players`` are the players in the game, so that tests can set them."""
 
     @property
     def live(self) -> tuple[int, ...]:

@@ -292,7 +292,7 @@ def test_contradictions_on_a_branch_that_is_not_followed_are_found() -> None:
 def test_a_branch_with_one_signature_after_it_is_followed_in_any_order_of_arrival(
     order: tuple[int, ...],
 ) -> None:
-    """In one order of arrival, two players once stayed on different branches, each the only signer after theirs."""
+    """In one order of arrival, two players once stayed on two branches, each the only signer after its own."""
     step = target("MOVE")
     (cheat,) = step.owed
     node, other = Node(step.step), Node(step.step)

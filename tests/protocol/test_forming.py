@@ -189,7 +189,7 @@ def test_a_guest_who_withdrew_is_still_free_after_a_restart() -> None:
     assert again.has_committed
     assert not again.is_bound
     assert again.is_called_off
-    assert CalledOff() in again.handle(Ticked(), 0.0)  # the process may have died before it announced the choice
+    assert CalledOff() in again.handle(Ticked(), 0.0)  # the process may have died after it stored the choice
     assert node(ANN, *stored).is_bound
 
 

@@ -160,7 +160,7 @@ SLOTS = {
 
 
 def resigned(step: int) -> tuple[History, int]:
-    """Return a history with a step in which the first author resigns, and that author."""
+    """Close a step in which its first author resigns; return the history and that author."""
     history = record_at(step)
     messages = said(step)
     quitter = messages[0].message.author
