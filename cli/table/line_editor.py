@@ -215,6 +215,7 @@ class LineEditor:
         @add("escape", filter=is_closed, eager=True)
         def _(_event: KeyPressEvent) -> None:
             self._clear()
+            self.table.withdraw()
 
         @add("tab", filter=is_closed)
         @add("s-tab", filter=is_closed)

@@ -207,7 +207,7 @@ class PlayerTable(LiveTable):
                 self._closed.clear()
                 self._stop_lesson()
             case YourTurn():
-                self._doubted = None
+                self.withdraw()
                 self.face.ring()
             case PeerBack():
                 self._closed.pop(_key(event.player), None)
@@ -362,6 +362,9 @@ class PlayerTable(LiveTable):
     def untouched(self) -> str:
         turn = self.board.turn
         return "stake 0" if turn is not None and is_stake(turn.view) and not self._may_enter else ""
+
+    def withdraw(self) -> None:
+        self._doubted, self._may_enter = None, False
 
     def obey(self, line: str) -> None:
         word = line.strip().partition(" ")[0].lower()

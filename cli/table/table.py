@@ -273,6 +273,9 @@ class Table(ABC):
         """The line that Enter submits if the input line is empty."""
         return ""
 
+    def withdraw(self) -> None:  # noqa: B027 - most kinds play no moves
+        """Forget a typed move that waits for a second Enter."""
+
     @property
     def is_behind(self) -> bool:
         """Whether the table lags behind the match. A key press shows the missing events at once."""

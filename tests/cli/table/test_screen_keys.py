@@ -149,6 +149,23 @@ async def test_enter_on_an_empty_line_seals_the_displayed_stake() -> None:
         assert await player.types(ENTER) == [""]
 
 
+async def test_escape_withdraws_a_bid_that_waits_for_a_second_enter() -> None:
+    made = Sample(PRESETS["classic"])
+    made.roll()
+    made.play("1x2", "2x2", "2x3")
+    played: list[object] = []
+    async with lobby(BEN, CLEO) as player:
+        player.table.board = made.board
+        cast("Any", player.table._node).play = lambda move, token: played.append(move)
+        for keys in ("40x3\r", "\x1b", "\r"):
+            for line in await player.types(keys):
+                player.table.obey(line)
+        assert played == []
+        for line in await player.types("40x3\r\r"):
+            player.table.obey(line)
+        assert played == [Bid(40, 3)]
+
+
 async def test_key_bar_of_a_page_names_only_useful_keys() -> None:
     async with lobby(BEN) as host:
         screen = host.screen
