@@ -318,8 +318,10 @@ class PlayerSession(Session):
                 seats = self.match.history.position.seats
                 self._runtime.store.mark_over(self.match.id, [seats[seat] for seat in event.places[0]])
                 self.is_over = True
-                self.follow_up()  # purses are stored first, as an owner may leave as soon as the end is shown
-                self.tell(event)
+                try:
+                    self.follow_up()  # purses are stored first, as an owner may leave as soon as the end is shown
+                finally:
+                    self.tell(event)
             case Show():
                 self.tell(effect.event)
             case CalledOff():

@@ -587,6 +587,19 @@ async def test_a_node_that_cannot_store_its_purse_stops(
     assert "full" in (await guest.until(Stopped)).reason
 
 
+async def test_the_end_is_shown_although_the_purse_cannot_be_written(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, guest = (await people.table(2, "AB", WAITING, CLASSIC.with_options({"dice": "1", "stakes": "yes"})))[0]
+
+    def fail(*_: object) -> None:
+        raise StoreError("cannot write to the store: database or disk is full")
+
+    monkeypatch.setattr(guest.node._store.purses, "note_end", fail)
+    assert "full" in (await guest.until(Stopped)).reason
+    assert guest.told(MatchResult)
+
+
 async def test_purses_are_ignored_once_the_match_has_begun(people: Company) -> None:
     host, guest = (await people.table(2, "AB", WAITING, STAKES))[0]
     await guest.until(MatchStarted)
