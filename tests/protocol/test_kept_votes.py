@@ -15,7 +15,7 @@ from protocol.consensus.branches import Outcome
 from protocol.consensus.position import Purpose
 from protocol.consensus.replica import Replica
 from protocol.crypto.keys import MatchKey, PublicKey
-from protocol.match.effects import Conceded, Received
+from protocol.match.effects import Conceded, Received, Ticked
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.protocol.histories import add
@@ -179,6 +179,20 @@ def test_a_voting_round_ends_without_a_decision_only_while_a_majority_is_linked(
     assert world.machines[me].match.replica.ballot.nil_vote is not None
     assert voter.vote(later, has_quorum=lambda: False) is None
     assert voter.vote(later, has_quorum=lambda: True) == world.machines[me].match.replica.ballot.nil_vote
+
+
+def test_a_node_without_any_link_votes_nobody_out() -> None:
+    """Otherwise a restart of the router would cost the player on turn the match."""
+    world = World(PRESETS["classic"].with_options({"dice": "2"}), 4, seed=3, patience=Patience(30, 5))
+    world.first_turn()
+    for one in range(4):
+        for other in range(one):
+            world.cut(one, other)
+    for _ in range(200):
+        world.now += 0.5
+        for author in range(4):
+            world.feed(author, Ticked())
+    assert [[*machine.match.replica.ballot.votes()] for machine in world.machines] == [[]] * 4
 
 
 def test_a_nodes_own_messages_on_an_abandoned_branch_stay_in_the_store() -> None:
