@@ -205,7 +205,7 @@ def _chosen(
 
 
 def _finished(home: Home) -> Sequence[ListedMatch]:
-    if not home.store.exists():
+    if not home.has_store:
         return listed_with_files(home, (), ())
     with read(home) as (_, kept):
         return listed_with_files(home, [each for each in kept if each.over or each.claim], kept)

@@ -126,7 +126,7 @@ def _over(home: Home, stored: StoredMatch) -> Failure:
 def _list(settings: Settings, as_json: bool) -> None:
     home = Home(settings.private_home())
     kept: tuple[StoredMatch, ...] = ()
-    if home.store.exists():
+    if home.has_store:
         with matches.read(home) as (_, kept):
             pass
     claimed = [each for each in kept if each.claim is not None and not (each.over or archive.is_old(each))]

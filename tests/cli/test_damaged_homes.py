@@ -113,7 +113,8 @@ def test_a_removed_store_is_reported_as_missing(here: Run, home: Home) -> None:
     for path in home.path.glob("store.sqlite3*"):
         if path != home.store_note:
             path.unlink()
-    assert ", the last one played here, is missing: " in here("matches").stderr
+    for command in ("matches", "history", "resume --list"):
+        assert ", the last one played here, is missing: " in here(*command.split()).stderr
     assert here("matches", "--home", str(home.path / "new")).stderr == ""
 
 
