@@ -81,7 +81,7 @@ def test_a_match_that_cannot_be_watched_is_answered_with_the_reason(
 
 
 def test_the_help_says_who_sees_a_spectators_name(here: Run) -> None:
-    assert "While you watch, nobody sees it" in " ".join(here("watch", "--help").stdout.split())
+    assert "It is not shown while you watch" in " ".join(here("watch", "--help").stdout.split())
 
 
 def test_a_home_in_use_is_reported_before_a_match_is_chosen(tmp_path: Path, here: Run) -> None:
