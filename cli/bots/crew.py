@@ -327,7 +327,7 @@ async def _running(node: Node, crew: Crew, order: Order, tell: Tell, logs: Path 
         for bot in crew.bots:
             arguments = ["--name", bot.name, "--home", str(bot.home), "--level", bot.level]
             arguments += [*(["--log", str(logs)] if logs is not None else []), "--", *bot.command]
-            # Only programs are listened to, for their faults.
+            # A bot that runs an owner's program has a folder, and its output is read: it reports the program's faults.
             folder = bot.folder if bot.command else None
             try:
                 process = await start_house_bot(

@@ -243,7 +243,7 @@ def _key(home: Path) -> Finding:
     except WrongPassphraseError:
         return Finding("key", Severity.OK, "it is protected by a passphrase")
     except KeyFileError as error:
-        remedy = "Nobody can play without a usable key: do that, or choose another home with --home DIR"
+        remedy = "You cannot play without a usable key: mend this one, or choose another home with --home DIR"
         return Finding("key", Severity.PROBLEM, error.parts, remedy)
     return Finding("key", Severity.OK, f"nobody else can read it; its fingerprint is {me.fingerprint}")
 

@@ -251,8 +251,8 @@ def void(
         players = listing([escape(name) for name in voiding.players])
         back = f" You get {_stake(stake)} back when all have signed." if stake else ""
         question = (
-            f"Sign that the match of {players} is void?{back} You cannot play on in it then. If the others finish it"
-            " instead, they win what you have staked."
+            f"Sign that the match of {players} is void?{back} After that you cannot continue it. If the others"
+            " finish it anyway, they win your stake."
         )
         command = command_line("purse", "void", match, *(lines or ()), "--yes", *home_words(home.path))
         confirm(question, voiding.has_signed or is_sure, command, as_json=as_json)

@@ -97,7 +97,7 @@ class Position(NamedTuple):
     """The authors who owed the last closed LOCK, then the authors who owed the one before it. Both groups are in the
     base, even if votes closed the LOCK."""
     carried: tuple[int, ...] = ()
-    """The witnesses whose signatures messages have carried since the last closed LOCK. They will be in the next
+    """The witnesses whose signatures were carried by messages since the last closed LOCK. They will be in the next
     base."""
     locks: tuple[Lock, ...] = ()
     """The last two closed LOCKs, oldest first. Later messages carry witnesses' signatures under the older."""

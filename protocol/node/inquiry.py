@@ -178,7 +178,8 @@ class Inquiry:
         # identity that shows no table may still have it.
         silent = seen.keys() - {answer.identity for answer in answers}
         answers += (
-            _Answer(each, seen[each], Refuse(RefuseCode.REFUSED, "it shows nothing"), b"") for each in sorted(silent)
+            _Answer(each, seen[each], Refuse(RefuseCode.REFUSED, "a program answered there, but showed no table"), b"")
+            for each in sorted(silent)
         )
         return answers, list(dict.fromkeys(problems))
 

@@ -372,11 +372,11 @@ class PurseKeeper:
             is_shown = purse.states[0].height <= there.height < purse.end.height
             return "it lacks a match in which its owner had a stake" if stake is not None and is_shown else ""
         if stake is not None and (record.bet, record.tickets) != stake:
-            return "it has another stake for a match than was opened there"
+            return "its stake for a match is not the one that was opened there"
         if record.is_loss:
             return ""
         if there.outcome:
-            return "" if there.outcome == _outcome(record) else "it has another end of a match than was played here"
+            return "" if there.outcome == _outcome(record) else "its result of a match is not the one known here"
         return "it has the end of a match that is not over" if self._has_not_ended(there.match) else ""
 
     def _has_not_ended(self, match: bytes) -> bool:

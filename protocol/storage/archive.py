@@ -91,11 +91,11 @@ def rules_names(home: Home) -> dict[bytes, str]:
 
 
 def unfinished(matches: Sequence[StoredMatch]) -> tuple[StoredMatch, ...]:
-    """Return the matches that the owner can resume without naming one, newest first: neither over, void, claimed, given
-    up, nor of another protocol version.
+    """Return, newest first, the matches that the owner can resume without naming one.
 
-    A proposal that binds the owner may have been formed by the others. Only the newest such proposal is included, and
-    only if no match was stored after it.
+    Matches that are over, void, claimed, given up or of another protocol version are left out. A proposal that binds
+    the owner may have become a match without this node seeing it: the newest one is included, unless a match was stored
+    after it.
     """
     newest = max((stored.number for stored in matches), default=0)
     left = [each.match for each in matches if each.over or each.void or each.claim or each.given_up or is_old(each)]

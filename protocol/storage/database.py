@@ -90,7 +90,7 @@ class FullDiskError(StoreError):
 class ReadOnlyError(StoreError):
     """The folder of the store cannot be written. The data in the store is intact."""
 
-    hint = "see that you may write there, or choose another folder with --home DIR"
+    hint = "make sure that you can write there, or choose another folder with --home DIR"
 
 
 class OtherFormatError(StoreError):

@@ -288,7 +288,7 @@ def test_a_player_of_a_match_rejects_a_false_end_and_all_later_records(people: P
         settle(liar, played.evidence(played.decide(liar), [one, two], liar.key))
         assert liar.balance > 1500
         for _ in range(3):
-            assert "another end" in winner.judge(liar.sit()).refusal
+            assert "not the one known here" in winner.judge(liar.sit()).refusal
             sham(liar)
         assert stranger.takes(liar.sit())  # a majority of a match can deceive a stranger to it
 

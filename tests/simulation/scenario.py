@@ -79,7 +79,7 @@ def draw(seed: int) -> Plan:
     if mode in ("faults", "both"):
         # Beside a liar, nothing is promised to a player who restores a backup: only the liar may hold lost messages.
         disk = tuple(kind for kind in DISK if kind != "restored backup" or not misbehaviour)
-        # A group of kinds, or a single kind: a fault that ends a standstill may hide that another one causes it.
+        # Faults of several kinds, or of one: in a mix, one fault may end a standstill that another has caused.
         kinds = stream.choice((tuple(NETWORK), disk, (*NETWORK, *disk), (stream.choice((*NETWORK, *disk)),)))
         count = stream.choice((1, 2, 4, 8, 16))
         # About the number of events in a short match, so that most faults strike before the end.
