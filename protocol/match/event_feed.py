@@ -178,7 +178,12 @@ class EventFeed:
         self._on_purpose.add(author) if on_purpose else self._on_purpose.discard(author)
 
     def tell_lost(self, now: float) -> float:
-        """Report links that have been down for long enough; return when to check again, infinity for never."""
+        """Report links that have been down for long enough; return when to check again, infinity for never.
+
+        Nothing is reported before the match is formed here. A spectator may lose a player before it has caught up.
+        """
+        if self._history.position.step < FORMED:
+            return math.inf
         for author in [author for author, due in self._going.items() if due <= now]:
             del self._going[author]
             if self._history.position.kind is None and author not in self._on_purpose:

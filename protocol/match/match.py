@@ -316,7 +316,7 @@ class Match:
         self.waiting.unlink(author, self._now)
         self.relay.unreached.pop(author, None)
         self.catch_up.lost(author)
-        if self.is_formed and (on_purpose or not self.is_ended):  # a link lost after the end is irrelevant
+        if on_purpose or not self.is_ended:  # a link lost after the end is irrelevant
             self._feed.lost(author, on_purpose, self._now)
         self.relay.tell_cut()
 

@@ -327,6 +327,17 @@ def test_a_lost_player_suspends_the_match_visibly_and_their_return_continues_it(
     assert_all_agree(world)
 
 
+def test_a_link_lost_before_the_match_is_formed_is_reported_once_it_is() -> None:
+    world = World(CLASSIC, 3, seed=1)
+    world.cut(1, 2)
+    world.now += 2.0
+    world.feed(1, Ticked())
+    assert not world.told(1, PeerLost)
+    world.first_turn()
+    world.feed(1, Ticked())
+    assert world.told(1, PeerLost) == [PeerLost(world.machines[1].match.info[2])]
+
+
 def test_after_the_end_a_player_who_leaves_is_reported_and_a_lost_link_is_not() -> None:
     world = World(CLASSIC, 3, seed=1)
     world.run()
