@@ -25,7 +25,7 @@ from protocol.node.guest import Guest
 from protocol.node.host import Host
 from protocol.node.locator import LEFT, Locator, WayBack, open_table, running_match
 from protocol.node.playing import Owner, PlayerSession, Proposals
-from protocol.node.runtime import DISK_ERRORS, Runtime
+from protocol.node.runtime import Runtime
 from protocol.node.watching import SpectatorSession
 from protocol.storage.home import Home
 from protocol.storage.store import Store
@@ -352,7 +352,7 @@ class Activities:
         return shown.welcome_spectator(identity, aim)
 
     def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        try:
+        with self.runtime.stopping_at_disk_errors():
             self.audience.dismiss(identity)  # only the newest link makes the peer a spectator
             asked = self.mesh.asked(identity)
             if self.watching is not None:
@@ -370,8 +370,6 @@ class Activities:
                 session.greet(identity, at)
             if isinstance(asked, TableAim) and isinstance(aim, TableAim):
                 self.joining.greet(identity, aim)
-        except DISK_ERRORS as error:
-            self.runtime.stop(error)
 
     def _show(self, identity: bytes, at: Address) -> None:
         """Admit a peer as a spectator, and show it the match or the table."""
@@ -407,7 +405,7 @@ class Activities:
                 return self.watching is not None and self.watching.is_shown_by(identity)
 
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        try:
+        with self.runtime.stopping_at_disk_errors():
             if isinstance(frame, Leave):
                 self.mesh.disconnect(identity, LEFT)
             elif not any(self._is(identity, role) for role in SENDERS[type(frame)]):
@@ -429,5 +427,3 @@ class Activities:
                 self.joining.take(identity, frame)
                 if isinstance(frame, Refuse) and self.proposals.formed is not None:
                     self.proposals.formed.refused(identity, frame.reason)
-        except DISK_ERRORS as error:
-            self.runtime.stop(error)

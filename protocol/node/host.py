@@ -21,7 +21,7 @@ from protocol.node.door import BEGUN, ONLY_WATCH, OVER, REMOVED, CodeDesk, Door
 from protocol.node.locator import LEFT
 from protocol.node.playing import PlayerSession, Proposals
 from protocol.node.purse import FOLDED
-from protocol.node.runtime import DISK_ERRORS, Runtime
+from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion
 from protocol.node.table_ledgers import Acts, TableLedgers
 from protocol.rate_limit import Bucket
@@ -191,7 +191,7 @@ class Host:
         guest's JOIN or purse."""
         if self.has_begun or self._runtime.is_silent:
             return
-        try:
+        with self._runtime.stopping_at_disk_errors():
             for identity in identities:
                 self._runtime.refuse(identity, why.code, str(why))
                 is_failed = self._proposal is not None or identity in self._attendance.returned
@@ -200,8 +200,6 @@ class Host:
             for identity in identities:
                 self._give_away(identity)
             self._watch()
-        except DISK_ERRORS as error:
-            self._runtime.stop(error)
 
     def close(self) -> None:
         """Cancel all timers, refuse waiting newcomers, and close the ledgers."""
@@ -336,15 +334,13 @@ class Host:
         """Answer peers that wait for a seat, as many as the rate limit permits now."""
         if self._next_seat is not None:
             self._next_seat.cancel()
-        try:
+        with self._runtime.stopping_at_disk_errors():
             while self._asking:
                 if wait := self._pace.wait(self._runtime.loop.time()):
                     self._next_seat = self._runtime.loop.call_later(wait, self._admit_next)
                     return
                 identity = next(iter(self._asking))
                 self._admit(identity, self._asking.pop(identity))
-        except DISK_ERRORS as error:
-            self._runtime.stop(error)
 
     def _admit(self, identity: bytes, frame: JoinTable) -> None:
         """Give a peer a seat or refuse it; propose the match when all seats are taken."""
@@ -449,13 +445,11 @@ class Host:
         """Withdraw a proposal if a purse is not in order; propose a match once all are."""
         if self.has_begun or self._runtime.is_silent:
             return
-        try:
+        with self._runtime.stopping_at_disk_errors():
             if flawed := self.ledgers.flawed():
                 self._dismiss([each for each in flawed if self._count_withdrawal(each)])
                 self.withdraw()
             self._propose()
-        except DISK_ERRORS as error:
-            self._runtime.stop(error)
 
     def lost(self, identity: bytes, reason: str) -> None:
         """Record that a link is down. Free the guest's seat: at once, or if the guest does not return soon."""

@@ -38,7 +38,6 @@ from protocol.node.guest import come_back
 from protocol.node.host import Host
 from protocol.node.inquiry import Inquiry
 from protocol.node.locator import ID_DIGITS, Locator, OnMissing, Target, WayBack, direct_target
-from protocol.node.runtime import DISK_ERRORS
 from protocol.node.session import Session
 from protocol.node.watching import SpectatorSession
 from protocol.storage import archive
@@ -379,10 +378,8 @@ class Node:
     def _keep_out(self, player: PlayerInfo, *, may_watch: bool = False) -> None:
         if self._active.hosting is None:
             raise NodeError(ErrorCode.FAILED, "only the host of a table says who sits there")
-        try:
+        with self._runtime.stopping_at_disk_errors():
             self._active.hosting.keep_out(player, may_watch=may_watch)
-        except DISK_ERRORS as error:
-            self._runtime.stop(error)
 
     async def tables(self, seconds: float = 2.0) -> tuple[Sighting, ...]:
         """Return the tables advertised on the LAN, after listening for this many seconds.
@@ -603,14 +600,12 @@ class Node:
         if playing is None or not absence:
             reason = "you can claim a match of two when the other player has been away for a while"
             raise NodeError(ErrorCode.FAILED, reason, "in a larger one, the others go on without who is away")
-        try:
+        with self._runtime.stopping_at_disk_errors():
             self._runtime.tell(playing.claim(absence))
             is_staked = playing.match.history.genesis.ruleset.stakes
             if is_staked and (reason := self._runtime.purses.find_hindrance()):
                 self._runtime.tell(Notice(f"{reason}; p2pdice purse says what you can do"))
             self._runtime.in_background(self._locator.withdraw())
-        except DISK_ERRORS as error:
-            self._runtime.stop(error)
 
     def say(self, text: str) -> None:
         """Send a chat message to all others at the table: before, during or after the match, as long as links last.

@@ -7,8 +7,9 @@ the loop's pass.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any, Final
 
 from p2pdice.rulesets import Ruleset
@@ -41,8 +42,6 @@ log = logging.getLogger(__name__)
 
 _RECOGNISED: Final = 256
 """The number of players that are remembered as already reported. Before a match, a host can name any number of them."""
-DISK_ERRORS: Final = (StoreError, OSError)
-"""The errors of a block that writes. They stop the node: see :meth:`Runtime.stop`."""
 
 
 class Runtime:
@@ -122,7 +121,7 @@ class Runtime:
 
     def flush(self) -> None:
         """Carry out the effects of this pass of the event loop."""
-        try:
+        with self.stopping_at_disk_errors():
             for step in self.outbox.steps():
                 match step:
                     case Write():
@@ -136,8 +135,6 @@ class Runtime:
                         self.mesh.flush()
                     case Do():
                         step.action()
-        except DISK_ERRORS as error:
-            self.stop(error)
         if self._catching_up is None and self.outbox.is_behind:
             self._catching_up = self.loop.call_later(IDLE, self._catch_up)
 
@@ -227,9 +224,14 @@ class Runtime:
 
     # Errors
 
-    def stop(self, error: StoreError | OSError) -> None:
-        """Stop the node because it cannot write: nothing unstored may be sent."""
-        if not self.is_silent:
+    @contextlib.contextmanager
+    def stopping_at_disk_errors(self) -> Iterator[None]:
+        """Stop the node if the block cannot write, because nothing unstored may be sent. The error is not raised."""
+        try:
+            yield
+        except (StoreError, OSError) as error:
+            if self.is_silent:
+                return
             self.is_silent = True
             self.in_background(self.mesh.close())
             self.in_background(self.locator.withdraw())

@@ -40,7 +40,7 @@ from protocol.match.effects import (
 from protocol.match.match import Match
 from protocol.match.waiting import Clock
 from protocol.node.locator import LEFT, PossibleHost, WayBack
-from protocol.node.runtime import DISK_ERRORS, Runtime
+from protocol.node.runtime import Runtime
 from protocol.rate_limit import Buckets
 from protocol.storage.archive import own_rules_word, transcript_path
 from protocol.storage.match_names import calendar
@@ -163,7 +163,7 @@ class Session(ABC):
         runtime = self._runtime
         if runtime.is_silent or self.is_claimed:
             return
-        try:  # purses are written while the match handles its input
+        with runtime.stopping_at_disk_errors():  # purses are written while the match handles its input
             for effect in self.match.handle(item, runtime.loop.time()):
                 match effect:
                     case Learned() | StoreChoice() | Replace():
@@ -192,8 +192,6 @@ class Session(ABC):
                     case Accuse():
                         runtime.outbox.afterwards(partial(self._accuse, effect))
             self.follow_up()
-        except DISK_ERRORS as error:
-            runtime.stop(error)
 
     @abstractmethod
     def follow_up(self) -> None:

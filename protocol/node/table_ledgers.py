@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from protocol import limits
 from protocol.consensus.ends import Shown, read_shown
-from protocol.node.runtime import DISK_ERRORS, Runtime
+from protocol.node.runtime import Runtime
 from protocol.rate_limit import Bucket, Buckets
 from protocol.wire.frames import JoinTable, ShowLedger
 from protocol.wire.genesis import JoinRecord
@@ -168,7 +168,7 @@ class TableLedgers:
     def _take_turns(self) -> None:
         self._next = None
         now = self._runtime.loop.time()
-        try:
+        with self._runtime.stopping_at_disk_errors():
             while self._queues:
                 waits = {sender: self._wait_for(sender, now) for sender in self._queues}
                 sender = min(waits, key=lambda each: waits[each])
@@ -180,8 +180,6 @@ class TableLedgers:
                 if queue:
                     self._queues[sender] = queue  # after all others
                 self._look(sender, frame)
-        except DISK_ERRORS as error:
-            self._runtime.stop(error)
 
     def _wait_for(self, sender: bytes, now: float) -> float:
         if isinstance(self._queues[sender][0], JoinTable):
@@ -255,14 +253,12 @@ class TableLedgers:
     def _stop_waiting(self, owner: bytes) -> None:
         self._patience.pop(owner, None)
         is_own = owner == self._runtime.identity.public
-        try:
+        with self._runtime.stopping_at_disk_errors():
             flaw = self._purses.find_hindrance() if is_own else self._flaw(owner)
             if flaw:
                 self._lose(owner, flaw)
             elif is_own:
                 self._acts.again(owner)  # the match that it was busy with is now settled
-        except DISK_ERRORS as error:
-            self._runtime.stop(error)
 
     def _flaw(self, owner: bytes) -> str:
         """Return why the purse of a player who sits or wants to sit here is not in order; empty if it is."""

@@ -201,7 +201,7 @@ async def company(folder: Path) -> AsyncIterator[Company]:
         await gathered.leave()
         await sockets_closed()
     gc.collect()  # a forgotten socket or task is reported here
-    assert left_over == []
+    assert not left_over, left_over
 
 
 async def sockets_closed() -> None:

@@ -72,7 +72,8 @@ async def test_a_stopped_node_is_no_longer_advertised(tmp_path: Path) -> None:
         await host.node.host(TableSettings(name, CLASSIC, 2))
         looking = await people.sit("B", discovery=True)
         assert name in [each.advertisement.name for each in await looking.node.tables(1.0)]
-        host.node._runtime.stop(OSError("disk full"))
+        with host.node._runtime.stopping_at_disk_errors():
+            raise OSError("disk full")
         assert name not in [each.advertisement.name for each in await looking.node.tables(2.0)]
 
 
