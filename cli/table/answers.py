@@ -247,6 +247,16 @@ def leaving_box(board: Board, clock: Clock | None, *, is_conceding: bool, goes_o
     return Dialog("Leave the table?", lines, choices, picked=2 if is_conceding else 0)
 
 
+def closing_box(guests: Sequence[str]) -> Dialog:
+    """Return the dialog that opens before a host leaves a table whose match has not begun.
+
+    :param guests: the names of the people who sit there, safe to print.
+    """
+    sit = f"{listing(guests)} {'sits' if len(guests) == 1 else 'sit'} here. " if guests else ""
+    lines = [f"{sit}If you leave, the table is closed."]
+    return Dialog("Leave the table?", lines, (Choice("s", "Stay"), Choice("l", "Leave", line="quit now")))
+
+
 def absence_box(
     board: Board, clock: Clock | None, lost: PlayerInfo, seconds: int, *, can_wait: bool, can_claim: bool
 ) -> Dialog:

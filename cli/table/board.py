@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.render import escape
 from cli.text.rounds import RecapRow, Round, fold, recap
@@ -19,6 +19,7 @@ from p2pdice.moves import Hand
 from p2pdice.state import NOBODY, Expect
 from p2pdice.turns import after
 from protocol.events import (
+    AwaitingHost,
     AwaitingPlayers,
     Claimed,
     CodeMade,
@@ -77,6 +78,8 @@ class CupOpened:
 
 Told = NodeEvent | CupOpened
 """An event that a board can take: one of a node's events, or the opening of one cup."""
+HOST: Final = "host"
+"""Typed after *again* to open a table in place of its host."""
 
 
 class Showdown(NamedTuple):
@@ -122,6 +125,8 @@ class Board:
         """The number of seats at the open table, taken or free."""
         self.hosts = False
         """Whether the reader's program opened the table."""
+        self.host: PlayerInfo | None = None
+        """The host of the table at which the reader is a guest; None if the reader hosts, or does not know."""
         self.odds = 2
         """Whether chances may be shown at this table: 0 no, 1 yes, 2 as each person prefers."""
         self.may_speak = True
@@ -246,6 +251,16 @@ class Board:
         )
 
     @property
+    def has_host_left(self) -> bool:
+        """Whether the host left on purpose, so that nobody will open their table again."""
+        return self.host is not None and self.host.fingerprint in self.gone
+
+    @property
+    def again(self) -> str:
+        """What to type to play another match."""
+        return f"again {HOST}" if self.me is not None and self.has_host_left else "again"
+
+    @property
     def me(self) -> int | None:
         """The reader's seat; None for a spectator, and before the seats are drawn."""
         return self.seating.me
@@ -276,7 +291,7 @@ class Board:
                 self._clear()
                 self.name, self.join_line, self.seats = event.name, event.join_line, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
-                self.hosts, self.odds, self.may_speak = True, event.odds, True
+                self.hosts, self.host, self.odds, self.may_speak = True, None, event.odds, True
                 self.code = event.code if event.is_reachable else ""
             case CodeMade():
                 self.code = event.code
@@ -286,12 +301,14 @@ class Board:
                 self.join_line = event.join_line
             case TableJoined() | TableWatched():
                 self._clear()
-                self.hosts, self.odds = False, event.odds
+                self.hosts, self.host, self.odds = False, event.host, event.odds
                 self.may_speak = bool(event.talk) or isinstance(event, TableJoined)
                 self.name, self.seats = event.name, event.seats
                 self.ruleset, self.rules_name = event.ruleset, event.rules_name
             case SeatPending():
                 self.is_asked_about = True
+            case AwaitingHost():
+                self.host = event.host
             case TableClosed():
                 self.is_asked_about = False
             case Watching():

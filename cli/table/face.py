@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from cli.table.table import Table
 
 
-HOST: Final = "host"
-"""Typed after *again* to open the table in place of its host."""
 _LULL: Final = 0.1
 """Seconds without output before a prompt."""
 _REST: Final = 2.0

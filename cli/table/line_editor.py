@@ -109,7 +109,7 @@ class LineEditor:
         """Return a word that begins with ``text``, preferably from the key bar; empty if none does, or a move does."""
         stem = text.lower()
         turn = self.table.board.turn
-        if not stem.strip() or stem != stem.lstrip():
+        if not stem.strip() or stem != stem.lstrip() or stem in self.table.words:
             return ""
         if turn is not None and any(
             move.startswith(stem) for move in offers(turn.view, self.table.board.seating.names)
@@ -126,7 +126,8 @@ class LineEditor:
         """
         board = self.table.board
         is_safe = word == "quit" and (board.match or board.over is not None)
-        return word in self.table.words and (not self.table.words[word].in_full or bool(is_safe))
+        first = word.partition(" ")[0]
+        return first in self.table.words and (not self.table.words[first].in_full or bool(is_safe))
 
     def _is_legal(self, word: str) -> bool:
         turn = self.table.board.turn

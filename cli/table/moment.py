@@ -86,6 +86,8 @@ _CONFIRM: Final = {
     "liar": "Call liar? ! or Enter calls it, Esc takes it back.",
     "exact": "Call exact? = or Enter calls it, Esc takes it back.",
 }
+_START: Final = "start"
+"""The line that Enter puts before a host in the lobby; a second Enter sends it."""
 
 
 # Sentences
@@ -209,6 +211,8 @@ def band(
         return Band(f"The match waits for {names}. Wait, or {leave}.", "waiting")
     if board.claimed is not None:
         return Band("Claimed, not confirmed. This table is free again.")
+    if typed == _START:
+        return Band(f"Start with {number(len(board.players))}? Enter starts, Esc takes it back.", "waiting")
     if board.false_friends and board.turn is None and board.showdown is None:
         return Band(f"Not the {escape(board.false_friends[0].name)} you know: compare keys before you play.", "waiting")
     if state is None or not seating.names:
@@ -310,11 +314,13 @@ def useful_keys(
     known = {word for word in words if word != "say" or board.may_speak}
 
     def those(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
-        found = [(key, text) for key, text in pairs if not key.islower() or len(key) == 1 or key in known]
+        found = [
+            (key, text) for key, text in pairs if not key.islower() or len(key) == 1 or key.partition(" ")[0] in known
+        ]
         return [*found[: MOST_KEYS - 1], ("?", "help")]
 
     if board.over is not None:
-        return those(("again", ""), ("quit", ""), ("say", ""), ("PgUp", "talk so far"), ("players", ""))
+        return those((board.again, ""), ("quit", ""), ("say", ""), ("PgUp", "talk so far"), ("players", ""))
     if board.claimed is not None:
         return those(("again", ""), ("quit", ""))
     if board.turn is not None and (moves or is_stake(board.turn.view) or not is_shown(board)):
@@ -323,6 +329,8 @@ def useful_keys(
         is_told = board.showdown.played.verdict is not None
         space = [("Space", "next round" if is_told else "show everything")] if is_behind else []
         return those(*space, ("say", "talk"))
+    if typed == _START:
+        return those(("Enter", "start"), ("Esc", "take it back"))
     if board.state is None or not board.seating.names:
         many = number(len(board.players))
         may_start = board.hosts and len(board.players) > 1 and "start" in known and not board.match

@@ -31,7 +31,8 @@ from cli.output import complain, is_interactive, say, unguarded
 from cli.render import default_table_name, harmless, sentence
 from cli.rulesets import chosen_ruleset, rules_name
 from cli.settings import Settings
-from cli.table.face import HOST, InterruptedByUserError, PipedLines, TerminalLines
+from cli.table.board import HOST
+from cli.table.face import InterruptedByUserError, PipedLines, TerminalLines
 from cli.table.suspending import leaving
 from cli.table.terminal import Showing
 from cli.table.writer import Writer, drained

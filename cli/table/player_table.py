@@ -16,9 +16,8 @@ from cli.exits import Failure
 from cli.render import command_line, faces, listing, qr_code, sentence, stated
 from cli.settings import home_words
 from cli.table import answers
-from cli.table.board import Told
+from cli.table.board import HOST, Told
 from cli.table.canvas import broken
-from cli.table.face import HOST
 from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
 from cli.table.scene import REPLY_ROWS
@@ -47,6 +46,7 @@ from protocol.events import (
     MatchStarted,
     NamesakeError,
     PeerBack,
+    PeerLost,
     PlayerInfo,
     SeatAsked,
     Suspended,
@@ -85,6 +85,8 @@ _DECIDED: Final = {
     "remove": "{} has been sent away from this table.",
 }
 _OUT: Final = "You're out. Watch the rest, talk, or leave."
+_WITHOUT_HOST: Final = f"Type again {HOST} to open a table, or quit and join one with p2pdice join."
+"""What to type if the host of the last match is gone."""
 
 
 class PlayerTable(LiveTable):
@@ -205,6 +207,7 @@ class PlayerTable(LiveTable):
             case MatchFormed() | MatchStarted() | TableClosed():
                 self._strangers.clear()
                 self._closed.clear()
+                self._is_leaving = False
                 self._stop_lesson()
             case YourTurn():
                 self.withdraw()
@@ -213,15 +216,15 @@ class PlayerTable(LiveTable):
                 self._closed.pop(_key(event.player), None)
             case Continued():
                 self._closed.clear()
-            case AwaitingHost() if self._returning is not None and self._host_who_left(event) is not None:
+            case AwaitingHost(host_is="silent") if self._returning is not None and self.board.has_host_left:
                 self._returning.cancel()
 
         if isinstance(event, MatchStarted) and event.my_seat is not None and not self._had_match:
             self.won = earlier_winners(self._node.home, event.match_id)
 
     def told(self, event: Told) -> Iterable[str]:
-        if isinstance(event, AwaitingHost) and (host := self._host_who_left(event)) is not None:
-            return (f"{self.board.seating.named([host])}, the host, left. {_without_host()}",)
+        if self._says_that_the_host_left(event) and self.board.host is not None:
+            return (f"{self.board.seating.named([self.board.host])}, the host, left. {_WITHOUT_HOST}",)
         told = super().told(event)
         if (
             isinstance(event, TableOpened | TableMoved)
@@ -236,10 +239,14 @@ class PlayerTable(LiveTable):
             return (*told, f"Go on with it, once they are back, with:\n    {self.board.take_back_line}")
         return told
 
-    def _host_who_left(self, event: AwaitingHost) -> PlayerInfo | None:
-        """Return the host, if they have left and will not reopen the table; otherwise None."""
-        host = event.host if event.host_is == "silent" else None
-        return host if host is not None and host.fingerprint in self.board.gone else None
+    def _says_that_the_host_left(self, event: Told) -> bool:
+        """Return whether an event is the news that the host left after a match, or the answer to *again* after that."""
+        if not self.board.has_host_left or self.board.over is None:
+            return False
+        if isinstance(event, AwaitingHost):
+            return event.host_is == "silent"
+        # A player who already waits for the host is told when the wait ends.
+        return isinstance(event, PeerLost) and event.player == self.board.host and not self.is_waiting
 
     def _after_telling(self, event: Told) -> None:
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
@@ -277,6 +284,8 @@ class PlayerTable(LiveTable):
         return [question.player for question in self._node.asked]
 
     def dialog(self) -> Dialog | None:
+        if self._is_leaving and self._is_lobby:
+            return answers.closing_box(self._guests())
         if not self.board.match:
             return self._about_newcomers()
         if self._is_out:
@@ -335,10 +344,20 @@ class PlayerTable(LiveTable):
 
     def _do_quit(self, rest: str) -> None:
         plays = self.board.match and self.board.state is not None and not self._looks_on and not self._is_out
-        if plays and self.face.shows_board and rest != _NOW:
+        closes = self.board.hosts and self._is_lobby and bool(self._guests())
+        if (plays or closes) and self.face.shows_board and rest != _NOW:
             self._is_leaving = True
         else:
             super()._do_quit("")
+
+    def _guests(self) -> list[str]:
+        """Return the names of the other people at the table, safe to print."""
+        people = zip(self.board.players, display_names(self.board.players), strict=True)
+        return [name for player, name in people if not (player.is_me or player.fingerprint in self.bots)]
+
+    @property
+    def _is_lobby(self) -> bool:
+        return not (self.board.match or self.board.over is not None or self.board.claimed is not None)
 
     async def _end_of_input(self) -> None:
         self._do_quit(_NOW)
@@ -386,7 +405,7 @@ class PlayerTable(LiveTable):
         if word in ("wait", "claim"):
             is_held_up = bool(board.match and (board.absent or self._since))
             return is_held_up and (word == "wait" or self._node.can_claim)
-        return not (self.words[word].in_lobby and (board.match or board.over is not None or board.claimed is not None))
+        return self._is_lobby or not self.words[word].in_lobby
 
     def _play(self, move: Move, turn: YourTurn) -> None:
         if isinstance(move, Concede):
@@ -538,7 +557,7 @@ class PlayerTable(LiveTable):
             self._say(f"Compare keys. To play with them anyway, type {words}, then again.")
         except NodeError as error:
             if error.code is ErrorCode.UNREACHABLE:
-                self._say(f"{stated(error.parts)} {_without_host()}")
+                self._say(f"{stated(error.parts)} {_WITHOUT_HOST}")
             else:
                 self._complain(error)
         except (Failure, RulesError) as error:
@@ -598,11 +617,6 @@ class PlayerTable(LiveTable):
             self._is_leaving = self._is_conceding = True
         else:
             self._say(f"Concede: {answers.conceding(self.board)}. If you are sure, type concede {_YES}.")
-
-
-def _without_host() -> str:
-    """Return what to type if the host of the last match is gone."""
-    return f"Type again {HOST} to open the table yourself, or quit and join another:\n    {command_line('join')}"
 
 
 def _key(player: PlayerInfo) -> tuple[str, str]:

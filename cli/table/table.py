@@ -85,7 +85,7 @@ WORDS: Final = (
     TypedWord("trust", "ps", "trust a player's key, if you have compared fingerprints: trust Ada"),
     TypedWord("skip", "ps", "show everything at once from now on"),
     TypedWord("concede", "p", "give up this match for good", in_full=True),
-    TypedWord("again", "p", "play another match at this table"),
+    TypedWord("again", "p", "play another match at this table; again host if its host has left"),
     TypedWord("again", "s", "sit down for the next match at this table"),
     TypedWord("quit", "p", "leave; you can return to a running match", in_full=True),
     TypedWord("quit", "s", "stop watching", in_full=True),
@@ -393,7 +393,8 @@ class Table(ABC):
     def _what_else(self) -> str:
         if self.board.over is None:
             return "? shows what you can type."
-        return f"Type {listing([word for word in _AFTERWARDS if self.is_offered(word)], 'or')}."
+        words = [word for word in _AFTERWARDS if self.is_offered(word)]
+        return f"Type {listing([self.board.again if word == 'again' else word for word in words], 'or')}."
 
     def is_offered(self, word: str) -> bool:
         """Return whether a word is useful now. Any other word only explains why it is not."""

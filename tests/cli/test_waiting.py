@@ -106,16 +106,30 @@ def test_a_player_who_was_away_still_is_after_a_return() -> None:
     assert guest.away().keys() == {BEN.fingerprint}
 
 
+HOST_LEFT = "Ada, the host, left. Type again host to open a table, or quit and join one with p2pdice join."
+
+
+def test_a_guest_is_told_once_what_to_do_if_the_host_leaves_after_the_match() -> None:
+    for leaves, told in ((ADA, HOST_LEFT), (BEN, "Ben left.")):
+        guest, said = table()
+        guest.take(TableJoined("Friday", ADA, PRESETS["classic"], 2))
+        for event in (STARTED, OVER):
+            guest.take(event)
+        said.clear()
+        guest.take(PeerLost(leaves, left_on_purpose=True))
+        assert said == [told]
+
+
 async def test_again_is_answered_at_once_if_the_host_has_left() -> None:
     guest, said = table()
     for event in (STARTED, OVER, PeerLost(ADA, left_on_purpose=True)):
         guest.take(event)
-    assert said[-1] == "Ada left."
+    assert said[-1] == "Ada left.", "nobody has said that she is the host"
     guest.obey("again")
     await asyncio.sleep(0)
     for state in ("asked", "silent"):
         guest.take(AwaitingHost(ADA, state, 20.0))
-    assert said[-1].startswith("Ada, the host, left. Type again host to open the table yourself")
+    assert said[-1] == HOST_LEFT
     assert guest._returning is not None
     await asyncio.wait([guest._returning])
     assert not guest.is_waiting
@@ -178,7 +192,7 @@ async def test_if_the_host_does_not_return_a_guest_is_told_how_to_host() -> None
     guest.obey("again")
     assert guest._returning is not None
     await guest._returning
-    assert said[-1].startswith("Ada cannot be reached any more. Type again host to open the table yourself, or quit")
+    assert said[-1].startswith("Ada cannot be reached any more. Type again host to open a table, or quit")
 
 
 @pytest.mark.parametrize("rules", ["motes", "classic"])

@@ -439,7 +439,7 @@ def test_talk_in_the_lobby_has_one_heading(size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("size", [(40, 12), (60, 18), (80, 24), (120, 40)])
 def test_end_card_shows_the_newest_talk(size: tuple[int, int]) -> None:
-    said = [Talk(None, "", "Ada, the host, left. Type again host to open the table yourself.")]
+    said = [Talk(None, "", "Ada, the host, left. Type again host to open a table.")]
     assert "Ada, the host, left. Type" in " ".join(drawn(finished(), size, scene=Scene(talk=said)).split())
 
 

@@ -22,7 +22,16 @@ from p2pdice.errors import RulesError
 from p2pdice.moves import Bid, Play, Pledges
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
-from protocol.events import LobbyChanged, MatchResult, MatchStarted, PlayerInfo, TableOpened, YourTurn
+from protocol.events import (
+    LobbyChanged,
+    MatchFormed,
+    MatchResult,
+    MatchStarted,
+    PeerLost,
+    PlayerInfo,
+    TableOpened,
+    YourTurn,
+)
 from protocol.storage.home import Home
 from tests.cli.table.boards import JOIN_LINE, Sample
 
@@ -111,6 +120,57 @@ async def test_enter_completes_quit_in_a_match_because_quit_asks_first() -> None
         player.table.obey(line)
         assert not player.table._has_left
         assert player.table._is_leaving
+
+
+@pytest.mark.parametrize("is_host_here", [True, False])
+async def test_key_bar_offers_the_line_that_plays_another_match(*, is_host_here: bool) -> None:
+    made = Sample(PRESETS["classic"])
+    made.board.host = made.players[1]
+    made.board.take(MatchResult("ab" * 32, ((0,), (1,), (2,)), made.players))
+    if not is_host_here:
+        made.board.take(PeerLost(made.players[1], left_on_purpose=True))
+    async with lobby(BEN, CLEO) as player:
+        player.table.board = made.board
+        line = "again" if is_host_here else "again host"
+        assert (line, "") in player.screen._scene(80).keys
+        assert await player.types(f"a{ENTER}") == [line]
+        assert await player.types(f"again{ENTER}") == ["again"], "a whole word is not completed"
+
+
+async def test_first_enter_in_the_lobby_asks_before_it_starts() -> None:
+    async with lobby(BEN) as host:
+        assert ("Enter", "start with two") in host.screen._scene(80).keys
+        assert await host.types(ENTER) == []
+        shown = host.screen._scene(80)
+        assert shown.band.text == "Start with two? Enter starts, Esc takes it back."
+        assert shown.keys[:2] == [("Enter", "start"), ("Esc", "take it back")]
+        assert await host.types(ENTER) == ["start"]
+
+
+async def test_host_is_asked_once_before_the_guests_lose_their_table() -> None:
+    async with lobby(BEN, CLEO) as host:
+        host.table.obey("quit")
+        assert not host.table._has_left
+        box = host.table.dialog()
+        assert box is not None
+        assert list(box.lines) == ["Ben and Cleo sit here. If you leave, the table is closed."]
+        host.table.close_dialog()
+        assert host.table.dialog() is None
+        host.table.obey("quit")
+        host.table.take(MatchFormed("ab" * 32))
+        assert not host.table._is_leaving, "the question is not about the match"
+    async with lobby(BEN, CLEO) as host:
+        for line in ("quit", "quit now"):
+            host.table.obey(line)
+        assert host.table._has_left
+
+
+@pytest.mark.parametrize("is_host", [True, False])
+async def test_lobby_is_left_at_once_if_nobody_loses_a_table(*, is_host: bool) -> None:
+    async with lobby(*([] if is_host else [BEN])) as player:
+        player.table.board.hosts = is_host
+        player.table.obey("quit")
+        assert player.table._has_left
 
 
 async def test_key_bar_no_longer_offers_again_once_it_was_typed() -> None:
