@@ -1,7 +1,6 @@
-"""The games of an arena: the worker that plays them, their records, and the file that holds the records.
+"""The worker that plays the games of an arena.
 
-Workers run in processes of this machine or of a cluster, and keep programs running between games. docs/games.md
-describes the format of the file, which may come from a stranger.
+Workers run in processes of this machine or of a cluster, and keep programs running between games.
 """
 
 from __future__ import annotations
@@ -10,19 +9,16 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
-from typing import Any, BinaryIO, Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
-from cli.arena.fixtures import NAME_COLUMNS, ArenaTable, ClassBot, Entrant, Fixture, seated
+from cli.arena.fixtures import ArenaTable, ClassBot, Entrant, Fixture, seated
+from cli.arena.game_file import DESCRIBED, Game, SeatFault
 from cli.bots.bot import Bot, Line, SharedDice, check_move, default_move, rehearse
 from cli.bots.faults import (
-    REASON_CHARACTERS,
-    TRACE_CHARACTERS,
     Fault,
     FaultKind,
     bounded,
@@ -35,206 +31,11 @@ from cli.bots.line_log import LineLog
 from cli.bots.player_class import EntrantError, UnmadeError
 from cli.bots.program_bot import ProgramBot
 from cli.bots.programs import ProgramError, split_command
-from cli.render import shown_path
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
 from p2pdice.moves import Move
 from p2pdice.rulesets import Ruleset
-from p2pdice.state import MAX_PLAYERS, MIN_PLAYERS
 from p2pdice.views import View
-from protocol.files import open_outside
-
-_FAULTS: Final = get_args(FaultKind)
-_MOST: Final = 1_000_000_000
-"""Maximum number of faults of a kind, and of milliseconds for a move. No game comes near it."""
-_LOG_CHARACTERS: Final = 80
-LONGEST_BOT: Final = 4_096
-"""Maximum characters of the text that was typed for a bot."""
-LONGEST_LINE: Final = 8 << 20
-"""In bytes. A game takes about four thousand, and up to five million if ten bots fail often and verbosely."""
-_DESCRIBED: Final = 8
-"""Maximum number of faults that a game describes for each seat. A seat with more probably repeats one mistake."""
-
-
-class SeatFault(NamedTuple):
-    """A fault in a game. A seat's equal faults in one game are described only once."""
-
-    seat: int
-    line: int
-    """The number of lines of the game before the fault."""
-    kind: str
-    reason: str
-    """See :attr:`cli.bots.faults.Fault.reason`."""
-    played: str
-    """The move that was played instead; empty if no move was due."""
-    trace: str
-    """See :attr:`cli.bots.faults.Fault.trace`."""
-    log: str = ""
-    """See :attr:`cli.bots.faults.Fault.log`."""
-    times: int = 1
-    """How many equal faults the seat made in this game."""
-
-    @property
-    def likeness(self) -> tuple[str, str, str]:
-        """See :func:`cli.bots.faults.likeness`."""
-        return likeness(self.kind, self.reason, self.trace)
-
-    @classmethod
-    def from_json(cls, data: Sequence[object], seats: int) -> SeatFault:
-        """Return the fault from parsed JSON.
-
-        :raises ValueError: if the data does not describe a fault.
-        """
-        fault = cls(*data)  # type: ignore[arg-type]  # checked below
-        texts = (
-            (fault.reason, REASON_CHARACTERS + 1),
-            (fault.played, 64),
-            (fault.trace, TRACE_CHARACTERS),
-            (fault.log, _LOG_CHARACTERS),
-        )
-        if not all(isinstance(text, str) and len(text) <= most for text, most in texts):
-            raise ValueError("this is not a game of an arena: a fault is not described in text")
-        if fault.kind not in _FAULTS or not all(
-            type(each) is int and least <= each <= _MOST
-            for each, least in ((fault.seat, 0), (fault.line, 0), (fault.times, 1))
-        ):
-            raise ValueError("this is not a game of an arena: a fault has an unknown kind or an impossible number")
-        if fault.seat >= seats:
-            raise ValueError("this is not a game of an arena: a fault belongs to a seat that does not exist")
-        return fault
-
-
-@dataclass(frozen=True, slots=True)
-class Game:
-    """The record of a game."""
-
-    number: int
-    """The number of its fixture."""
-    rules: str
-    """The name of its ruleset, as it was typed."""
-    leader: int
-    """The seat that led the first round."""
-    places: tuple[tuple[int, ...], ...]
-    """Seats by place, the best first."""
-    faults: tuple[dict[str, int], ...]
-    """The number of faults of each kind, by seat."""
-    ms: tuple[tuple[float, ...], ...]
-    """The duration of each move in milliseconds, by seat."""
-    lines: tuple[Line, ...]
-    """The whole game as input for ``p2pdice referee``."""
-    described: tuple[SeatFault, ...] = ()
-    """For each seat the first :data:`_DESCRIBED` of its different faults, in order."""
-    bots: tuple[str, ...] = ()
-    """The typed texts by seat. This field and those below are set only in a file, so that each line stands alone."""
-    names: tuple[str, ...] = ()
-    """The bots' names in the arena, by seat."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """The options of the rules, which are not checked here."""
-    seed: str = ""
-
-    @property
-    def winners(self) -> tuple[int, ...]:
-        """The seats that share the first place."""
-        return self.places[0]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the game as data for JSON."""
-        # asdict would copy every part of every line, which took more than half as long as playing the game.
-        data = {"type": "game", **{each.name: getattr(self, each.name) for each in fields(self)}}
-        data["described"] = [fault._asdict() for fault in self.described]
-        return data
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Game:
-        """Return the game from parsed JSON that :meth:`to_json` has written.
-
-        :raises ValueError: if the data is not a game. The message is safe to print.
-        """
-        try:
-            game = cls(
-                int(data["number"]),
-                str(data["rules"]),
-                int(data["leader"]),
-                tuple(tuple(map(int, place)) for place in data["places"]),
-                tuple(dict(faults.items()) for faults in data["faults"]),
-                tuple(tuple(map(float, ms)) for ms in data["ms"]),
-                tuple(dict(line) for line in data["lines"]),
-            )
-            described = [tuple(dict(each)[name] for name in SeatFault._fields) for each in data["described"]]
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            raise ValueError("this is not a game of an arena: a key is missing or of the wrong type") from None
-        options, seed = data.get("options"), data.get("seed")
-        bots, names = _texts(data.get("bots"), LONGEST_BOT), _texts(data.get("names"), NAME_COLUMNS)
-        if not MIN_PLAYERS <= len(bots) <= MAX_PLAYERS or not len(bots) == len(names) == len(game.faults):
-            raise ValueError("this is not a game of an arena: the number of its seats is wrong")
-        if not isinstance(options, dict) or not isinstance(seed, str):
-            raise ValueError("this is not a game of an arena: its rules or its seed are missing")
-        seats = list(range(len(game.faults)))
-        if not all(game.places) or sorted(seat for place in game.places for seat in place) != seats:
-            raise ValueError("this is not a game of an arena: its places do not contain every seat once")
-        # The kinds are printed as they are, and sums of unbounded numbers could be too large to print.
-        if any(
-            kind not in _FAULTS or type(count) is not int or not 0 < count <= _MOST
-            for faults in game.faults
-            for kind, count in faults.items()
-        ):
-            raise ValueError("this is not a game of an arena: its numbers of faults are impossible")
-        if len(game.ms) != len(seats) or not all(0 <= each <= _MOST for ms in game.ms for each in ms):
-            raise ValueError("this is not a game of an arena: its times are impossible")
-        if len(described) > _DESCRIBED * len(seats):
-            raise ValueError("this is not a game of an arena: it describes too many faults")
-        faults = tuple(SeatFault.from_json(each, len(seats)) for each in described)
-        return replace(game, described=faults, bots=bots, names=names, options=options, seed=seed)
-
-
-def _texts(data: object, most: int) -> tuple[str, ...]:
-    if not isinstance(data, list) or not all(isinstance(each, str) and len(each) <= most for each in data):
-        raise ValueError("this is not a game of an arena: its bots have no names")
-    return tuple(data)
-
-
-class GameFileError(ValueError):
-    """A line of a file cannot be used. The message is a clause that names the line. It is safe to print."""
-
-
-class GameLines:
-    """The complete lines of a file in order. A killed arena may leave an incomplete last line, which is ignored.
-
-    :param file: open for reading.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.number = 0
-        """The number of the line read last, from 1; 0 at the beginning."""
-        self.size = 0
-        """The total size of the lines so far, in bytes."""
-
-    def __iter__(self) -> Iterator[bytes]:
-        while line := self._file.readline(LONGEST_LINE):
-            self.number += 1
-            if not line.endswith(b"\n"):
-                if len(line) == LONGEST_LINE:
-                    raise ValueError("the line is too long")
-                return
-            self.size += len(line)
-            yield line
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[GameLines]:
-    """Open a file for reading inside the block.
-
-    :raises GameFileError: if a line is too long, or the block raises a ValueError, which must be about the line read
-        last, and safe to print.
-    :raises OSError: if the file cannot be read, or is no regular file.
-    """
-    with open_outside(path) as file:
-        lines = GameLines(file)
-        try:
-            yield lines
-        except ValueError as error:
-            raise GameFileError(f"line {lines.number} of {shown_path(path)}: {error}") from None
 
 
 class TimedBot(Bot):
@@ -331,7 +132,7 @@ class TimedBot(Bot):
         alike = likeness(fault.kind, fault.reason, fault.trace)
         if first := self._described.get(alike):
             self._described[alike] = first._replace(times=first.times + 1)
-        elif len(self._described) < _DESCRIBED:
+        elif len(self._described) < DESCRIBED:
             self._described[alike] = SeatFault(
                 self._seat, len(self._lines), fault.kind, fault.reason, fault.played, fault.trace, fault.log
             )

@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cli.arena.fixtures import Fixture
-from cli.arena.game import Game, Plan, close_all_programs, close_programs, forfeited, play_games
+from cli.arena.game import Plan, close_all_programs, close_programs, forfeited, play_games
+from cli.arena.game_file import Game
 from cli.bots.programs import kill_programs
 from cli.exits import ExitCode, Failure
 from cli.home import open_log

@@ -10,17 +10,14 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cli.arena.bounds import quantile_of
 from cli.arena.fixtures import Entrant
-from cli.arena.game import LONGEST_BOT, Game, reading
+from cli.arena.game_file import LONGEST_BOT, Game, Heading, reading
 from cli.arena.ratings import Deal, Deals, Rating, rate
 from cli.arena.standings import CONFIDENCE
-from cli.foreign_text import read_object
 
-MOST_GAMES: Final = 1_000_000
-"""Maximum number of games. Their results take about 250 bytes each."""
 MOST_BOTS: Final = 100
 """Maximum number of bots. The time to rate them grows with its cube."""
 
@@ -65,26 +62,23 @@ class RatingList:
         :raises OSError: if it cannot be read, or is no regular file.
         """
         arena = _Arena({})
-        with reading(path) as lines:
-            for line in lines:
-                data = read_object(line)
-                if data.get("type") == "arena":
-                    self.incomplete += arena.left
-                    arena = _Arena(data)
+        with reading(path, before=self.games) as file:
+            for each in file:
+                if isinstance(each, Game):
+                    self._add(arena, each)
                 else:
-                    self._add(arena, Game.from_json(data))
+                    self.incomplete += arena.left
+                    arena = _Arena(each)
         self.incomplete += arena.left
 
     def _add(self, arena: _Arena, game: Game) -> None:
-        if self.games == MOST_GAMES:
-            raise ValueError(f"there are more than {MOST_GAMES:,} games")
         self.games += 1
         if (self._rules and game.rules not in self._rules) or (self._sizes and len(game.bots) not in self._sizes):
             return
         bots = [self._bots.setdefault(arena.bot(text), len(self._bots)) for text in game.bots]
         if len(self._bots) > MOST_BOTS:
             raise ValueError(f"there are more than {MOST_BOTS} bots")
-        luck = blake2b(game.seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        luck = _digest(game.seed)
         if deal := arena.add(luck, bots, game):
             self._lucks[luck].append(deal)
 
@@ -109,14 +103,13 @@ class _Arena:
     :param heading: the first line of its file; empty if its file has no heading.
     """
 
-    def __init__(self, heading: dict[str, Any]) -> None:
+    def __init__(self, heading: Heading) -> None:
         self._program, self._folder = (str(heading.get(key, ""))[:LONGEST_BOT] for key in ("p2pdice", "folder"))
         bots, versions = (each if isinstance(each := heading.get(key), list) else [] for key in ("bots", "versions"))
         self._versions = {str(bot): str(version)[:12] for bot, version in zip(bots, versions, strict=False)}
-        self._numbers: set[int] = set()
         self._deals = Deals()
-        self._tables: dict[bytes, tuple[list[int], str]] = {}
-        """The bots of each deal, sorted, and its rules, by a hash of the seed of its dice."""
+        self._tables: dict[bytes, bytes] = {}
+        """A hash of the bots and the rules of each incomplete deal, by a hash of the seed of its dice."""
 
     @property
     def left(self) -> int:
@@ -130,13 +123,14 @@ class _Arena:
 
     def add(self, luck: bytes, bots: Sequence[int], game: Game) -> Deal | None:
         """Add a game, with its bots by seat; return its deal, if that is complete now."""
-        if game.number in self._numbers:
-            raise ValueError(f"game {game.number} is there twice")
-        self._numbers.add(game.number)
-        table = sorted(bots), game.rules
+        table = _digest(repr((sorted(bots), game.rules)))
         if self._tables.setdefault(luck, table) != table:
             raise ValueError(f"game {game.number} has the seed of games at another table")
         deal = self._deals.add(luck, bots, game)
         if deal is not None:
             del self._tables[luck]
         return deal
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -26,7 +26,7 @@ from itertools import pairwise
 from math import exp, lcm, log, sqrt
 from typing import Final, NamedTuple
 
-from cli.arena.game import Game
+from cli.arena.game_file import Game
 
 ELO: Final = 400 / log(10)
 """Rating points per unit of the logarithm of strength: a lead of 400 points means odds of ten to one (Elo 1978)."""

@@ -5,16 +5,14 @@ The file may come from a stranger, so the engine plays the whole game again befo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from cli.arena.game import Game, SeatFault, reading
+from cli.arena.game_file import Game, SeatFault, reading
 from cli.bots.faults import predicate
 from cli.bots.referee import Referee
 from cli.exits import Failure
-from cli.foreign_text import read_object
 from cli.render import counted, sentence, shown_path
 from p2pdice.errors import RulesError
 from p2pdice.events import Event
@@ -24,17 +22,9 @@ from p2pdice.state import Expect, State
 from protocol.events import CupsSeen, DiceRolled, Happened, MatchResult, MatchStarted, NodeEvent, Notice, PlayerInfo
 from protocol.match.replay import ClosedStep, Moment
 
-_NUMBER: Final = re.compile(rb'\A\{"type":"game","number":(\d{1,10}),')
-"""The beginning of a line as an arena writes it."""
-
 
 class UnreadableGameError(ValueError):
     """The line is not a game, or the game breaks the rules. The message is a clause about the game, unescaped."""
-
-
-def is_arena(data: bytes) -> bool:
-    """Return whether a file that begins with these bytes is an arena's file, or an excerpt from one."""
-    return data.startswith((b'{"type":"game",', b'{"type":"arena",'))
 
 
 def game_from(path: Path, number: int | None) -> RetoldGame:
@@ -42,31 +32,27 @@ def game_from(path: Path, number: int | None) -> RetoldGame:
 
     :param number: None for the only game in the file.
     :raises Failure: if there is no such game, or ``number`` is None and there are several.
-    :raises GameFileError: if a line before the game does not belong in such a file.
+    :raises GameFileError: if a line that was parsed on the way to the game does not belong in such a file.
     :raises UnreadableGameError: if the game cannot be shown.
     :raises OSError: if the file cannot be read, or is no regular file.
     """
     found: Game | None = None
-    numbers: list[int] = []
-    with reading(path) as lines:
-        for line in lines:
-            numbers += map(int, _NUMBER.findall(line))
-            if number is not None and b"%d" % number not in line:
-                continue  # a file can have a million games, which take minutes to parse
-            data = read_object(line)
-            if data.get("type") == "arena" or number not in (None, data.get("number")):
+    with reading(path, wanted=number) as file:
+        for each in file:
+            if not isinstance(each, Game):
                 continue
             if found is not None:
                 raise _no_game(path, "it has several games", found.number)
-            found = Game.from_json(data)
+            found = each
             if number is not None:
                 break
     if found is None:
         asked = "" if number is None else f" {number}"
-        there = (
-            f": its {counted(len(numbers), 'game')} are numbered {min(numbers)} to {max(numbers)}" if numbers else ""
-        )
-        raise _no_game(path, f"it has no game{asked}{there}", min(numbers, default=None))
+        if not file.games:
+            raise _no_game(path, f"it has no game{asked}", None)
+        is_one = file.games == 1
+        there = f"is number {file.lowest}" if is_one else f"are numbered {file.lowest} to {file.highest}"
+        raise _no_game(path, f"it has no game{asked}: its {counted(file.games, 'game')} {there}", file.lowest)
     return RetoldGame(path, found)
 
 
@@ -89,8 +75,6 @@ class RetoldGame:
         seats = len(game.names)
         try:
             self._ruleset = Ruleset.from_options(game.options.items())
-            if not 0 <= game.leader < seats:
-                raise UnreadableGameError("the seat of its first turn does not exist")
             if not game.lines:
                 raise UnreadableGameError("the process that played it died, so its file has no moves")
             referee = Referee(self._ruleset, seats, game.leader)

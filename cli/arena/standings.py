@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from cli.arena.bounds import ConfidenceSequence, Interval, interval, quantile_at_any_time, quantile_of
 from cli.arena.fixtures import ArenaTable, Entrant, Fixture, name_key, seated
-from cli.arena.game import Game, Plan
+from cli.arena.game import Plan
+from cli.arena.game_file import Game
 from cli.arena.ratings import ELO, HEADS, Deal, Deals, Rating, rate, share
 from cli.render import columns, counted, listing
 

@@ -17,12 +17,13 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from cli.arena.fixtures import Fixture, fixture_at, fixtures, one_deal, seated
-from cli.arena.game import Game, Plan, SeatFault, luck, reading
+from cli.arena.game import Plan, luck
+from cli.arena.game_file import Game, Heading, SeatFault, reading
 from cli.arena.pool import Executors, play_all
 from cli.arena.standings import Decision
 from cli.bots.faults import predicate, trace_lines
 from cli.exits import Failure
-from cli.foreign_text import read_object, write_object
+from cli.foreign_text import write_object
 from cli.render import command_line, counted, escape, listing, shown_path
 from p2pdice.version import VERSION as PROGRAM
 from protocol.files import check_own
@@ -99,7 +100,7 @@ def _result(game: Game) -> Game:
 VERSION: Final = 1
 
 
-def heading(plan: Plan) -> dict[str, Any]:
+def heading(plan: Plan) -> Heading:
     """Return the heading as data for JSON. It omits the number of games, so that an arena can be made longer.
 
     It includes the versions of p2pdice and of the bots, because these may change, and the current folder, because it
@@ -200,24 +201,30 @@ class Journal:
 
     def _read(self, path: Path, begun: bytes) -> int:
         """Read the games from the complete lines; return the size of these lines in bytes."""
-        with reading(path) as lines:
-            for line in lines:
-                if lines.number > 1:
-                    self._resume(Game.from_json(read_object(line)))
-                elif line != begun:
-                    if changed := _changed(read_object(line), self._plan):
-                        hint = "Begin a new arena, without --resume. The old games are kept."
-                        raise Failure(f"{changed} since the games in {shown_path(path)} were played.", hint=hint)
-                    raise ValueError("this is not the heading of this arena")
+        with reading(path) as file:
+            for each in file:
+                if file.line == 1:
+                    self._check_heading(each, begun, path)
+                elif isinstance(each, Game):
+                    self._resume(each)
+                else:
+                    raise ValueError("this is a second heading")
             # A file with only the beginning of the heading is from this arena, which was killed while writing it.
-            if not lines.size and not begun.startswith(path.read_bytes()):
+            if not file.size and not begun.startswith(file.rest):
                 raise ValueError("this is not the heading of this arena")
-        return lines.size
+        return file.size
+
+    def _check_heading(self, found: Heading | Game, begun: bytes, path: Path) -> None:
+        if isinstance(found, Game) or write_object(found) != begun:
+            if not isinstance(found, Game) and (changed := _changed(found, self._plan)):
+                hint = "Begin a new arena, without --resume. The old games are kept."
+                raise Failure(f"{changed} since the games in {shown_path(path)} were played.", hint=hint)
+            raise ValueError("this is not the heading of this arena")
 
     def _resume(self, game: Game) -> None:
         fixture = fixture_at(self._order, game.number)
         table = self._plan.tables[fixture.table]
-        if game.number < 0 or game.rules != table.rules or len(game.faults) != len(table.seats):
+        if game.rules != table.rules or len(game.faults) != len(table.seats):
             raise ValueError("this is a game of another arena")
         self._note(fixture, game)
         self.games.append(_result(game))
@@ -294,7 +301,7 @@ class FaultList:
         ]
 
 
-def _changed(found: dict[str, Any], plan: Plan) -> str:
+def _changed(found: Heading, plan: Plan) -> str:
     """Return which bots have changed, if nothing else differs between a file's heading and this arena's."""
     wanted, versions = heading(plan), found.get("versions")
     if {**found, "versions": wanted["versions"]} != wanted or not isinstance(versions, list):

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from cli.arena.fixtures import gauntlet, name_key, named, round_robin, unique_names
-from cli.arena.game import GameFileError, Plan
+from cli.arena.game import Plan
+from cli.arena.game_file import MOST_GAMES, GameFileError
 from cli.arena.pool import cluster as connected
 from cli.arena.pool import local
-from cli.arena.rating_list import MOST_BOTS, MOST_GAMES, RatingList
+from cli.arena.rating_list import MOST_BOTS, RatingList
 from cli.arena.ratings import HEADS
 from cli.arena.standings import CONFIDENCE, Decision, Summary, markdown, summary_json, summary_text
 from cli.arena.tournament import Journal, kept, run
@@ -308,8 +309,11 @@ def _plan(
     is_gauntlet: bool,
 ) -> Plan:
     names, sizes = tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(players))
-    pairings = sum(len(texts) - 1 if is_gauntlet else comb(len(texts), min(size, len(texts))) for size in sizes)
-    if (of := len(names) * pairings * games) > MOST_GAMES:
+    of = 0
+    for size in sizes:
+        pairings = len(texts) - 1 if is_gauntlet else comb(len(texts), min(size, len(texts)))
+        of += len(names) * pairings * size * -(-games // size)
+    if of > MOST_GAMES:
         raise typer.BadParameter(f"{of:,} games at all tables are too many: the limit is {MOST_GAMES:,}.")
     tables = (gauntlet if is_gauntlet else round_robin)(len(texts), names, sizes)
     rulesets = {name: chosen_ruleset(name, changes) for name in names}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.arena.game import GameFileError
-from cli.arena.retold_game import RetoldGame, UnreadableGameError, game_from, is_arena
+from cli.arena.game_file import GameFileError, is_arena
+from cli.arena.retold_game import RetoldGame, UnreadableGameError, game_from
 from cli.commands.judging import named_transcript, read_transcript
 from cli.commands.verify import CODES, FileVerdict, describe, headline
 from cli.exits import ExitCode, Failure

@@ -42,15 +42,13 @@ from cli.arena.fixtures import (
 )
 from cli.arena.game import (
     GIVEN_UP,
-    Game,
-    GameFileError,
     Plan,
-    SeatFault,
     close_all_programs,
     close_programs,
     play,
     play_games,
 )
+from cli.arena.game_file import Game, GameFileError, SeatFault
 from cli.arena.pool import WorkersDied, _pass_on, cluster, local, play_all
 from cli.arena.ratings import POINTS
 from cli.arena.standings import Decision, Summary, summary_text
@@ -546,6 +544,7 @@ class TestCommand:
         [
             (["odds"] * 40 + ["--players", "10"], "games at all tables are too many"),
             (["odds", "press", "--games", "1000000", "--players", "2", "--players", "3"], "too many"),
+            (["odds", "press", "--games", "1000000", "--players", "3"], "1,000,002 games at all tables are too many"),
             (["odds", "press", "--error", "nan"], "it must be a probability"),
             (["odds", "press", "--error", "0.1"], "it needs --until-decided"),
             (["odds", "press", "--margin", "nan"], "it must be a percentage"),

@@ -17,7 +17,7 @@ import pytest
 
 from cli.arena.bounds import interval, quantile_of
 from cli.arena.fixtures import ArenaTable, Fixture, seated
-from cli.arena.game import Game
+from cli.arena.game_file import Game
 from cli.arena.ratings import ELO, POINTS, Deal, Deals, DealScore, Difference, rate, share
 from cli.arena.standings import Decision, Verdict, verdict
 from tests.tiers import thoroughly

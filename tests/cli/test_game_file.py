@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from cli.arena.game import LONGEST_LINE, Game, GameFileError
+from cli.arena.game_file import LONGEST_LINE, Game, GameFileError
 from cli.arena.rating_list import RatingList
 from cli.arena.retold_game import game_from
 from cli.arena.tournament import Journal, filed
 from cli.exits import Failure
+from cli.foreign_text import write_object
 from tests.cli.test_arena import plan, played, text
 
 ARENA = plan("odds", "odds", games=4)
@@ -44,7 +45,11 @@ def show(path: Path) -> None:
     game_from(path, None)
 
 
-READERS = pytest.mark.parametrize("read", [resume, rate, show], ids=["resumed", "rated", "shown"])
+def find(path: Path) -> None:
+    game_from(path, 0)
+
+
+READERS = pytest.mark.parametrize("read", [resume, rate, show, find], ids=["resumed", "rated", "shown", "found"])
 
 
 @pytest.fixture
@@ -56,10 +61,11 @@ def path(tmp_path: Path) -> Path:
 
 @READERS
 @pytest.mark.parametrize(
-    "garbage", ["[]", "{", "[" * 100_000, '"\\ud800"', "1e999", "\x00", '{"a": NaN}', '{"a": 1, "a": 2}', ""],
-    ids=lambda garbage: garbage[:9],
+    "garbage", ["[]", "{", "[" * 100_000, '"\\ud800"', "1e999", "\x00", '{"a": NaN}', '{"a": 1, "a": 2}', "",
+     "{}", '{"type":"match"}', '{"type":"game"}', '{"type":"game","number":0,', '{"type":"game","number":0}'],
+    ids=lambda garbage: garbage[:30],
 )  # fmt: skip
-def test_a_line_that_is_not_a_json_object_is_refused(path: Path, read: Callable[[Path], None], garbage: str) -> None:
+def test_a_line_of_something_else_is_refused(path: Path, read: Callable[[Path], None], garbage: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{garbage}\n{json.dumps(line(0))}\n")
     before = path.read_bytes()
@@ -74,7 +80,9 @@ def test_a_line_that_is_not_a_json_object_is_refused(path: Path, read: Callable[
     [
         *({key: DROPPED} for key in ("bots", "names", "options", "lines", "leader", "places", "described", "seed")),
         {"ms": DROPPED},
-        {"number": "x"}, {"places": [[0], [7]]}, {"places": [[], [0, 1]]}, {"places": [[0, 1], [1]]},
+        {"number": "x"}, {"number": -1}, {"number": 0.5}, {"number": 10**12}, {"rules": 1}, {"leader": 2},
+        {"leader": -1}, {"type": "arena game"},
+        {"places": [[0], [7]]}, {"places": [[], [0, 1]]}, {"places": [[0, 1], [1]]},
         {"places": [[0], [1], [2]]}, {"faults": [{"late": "x"}, {}]}, {"faults": [[], {}]}, {"faults": [{}]},
         {"ms": [[]]}, {"ms": [[1e308], []]}, {"ms": [[-1], []]}, {"faults": [{"\x1b[2J": 1}, {}]},
         {"faults": [{"late": -3}, {}]}, {"faults": [{"late": 10**4200}, {}]}, {"faults": [{"late": 1.5}, {}]},
@@ -100,10 +108,43 @@ def test_a_line_that_is_not_a_game_is_refused(path: Path, read: Callable[[Path],
 
 
 @READERS
+def test_a_game_that_is_there_twice_is_refused(path: Path, read: Callable[[Path], None]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(line(fixture))}\n" for fixture in (1, 1, 0))
+    with pytest.raises(GameFileError, match=r"^line 3 of .*: game 1 is there twice$"):
+        read(path)
+
+
+@READERS
+def test_a_file_of_too_many_games_is_refused(
+    path: Path, read: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.arena.game_file.MOST_GAMES", 2)
+    with path.open("ab") as file:
+        file.writelines(write_object(line(fixture)) for fixture in (1, 2, 3))
+    with pytest.raises(Failure if read is show else GameFileError, match=r"^line 4 of .* than 2 games$|several games"):
+        read(path)
+
+
+def test_only_the_game_that_is_looked_for_is_parsed(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(write_object(line(1, places=[])) + write_object(line(0)))
+    find(path)
+    with pytest.raises(GameFileError, match=r"^line 2 of .*: this is not a game of an arena: "):
+        game_from(path, 1)
+
+
+def test_a_second_heading_is_refused_in_the_file_of_one_arena(path: Path) -> None:
+    path.write_bytes(path.read_bytes() * 2)
+    with pytest.raises(GameFileError, match=r"^line 2 of .*: this is a second heading$"):
+        resume(path)
+
+
+@READERS
 def test_an_overlong_line_is_not_read_into_memory(
     path: Path, read: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.arena.game.LONGEST_LINE", 10_000)
+    monkeypatch.setattr("cli.arena.game_file.LONGEST_LINE", 10_000)
     with path.open("a", encoding="utf-8") as file:
         file.write(" " * 10_000)
     with pytest.raises(GameFileError, match=r"^line 2 of .*: the line is too long$"):
@@ -130,9 +171,19 @@ def test_the_longest_game_of_a_failing_bot_fits_in_a_line() -> None:
     assert len(json.dumps(ten)) < LONGEST_LINE
 
 
-@pytest.mark.parametrize("whole", [b"not an arena", b'{"type":"game"}\n', b"{}\n"])
-def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path, whole: bytes) -> None:
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        (b"not an arena", "this is not the heading of this arena"),
+        (write_object(line(0)), "this is not the heading of this arena"),
+        (b'{"type":"arena"}\n', "this is not the heading of this arena"),
+        (b'{"type":"game"}\n', "this is not a game of an arena: a key is missing or of the wrong type"),
+        (b"{}\n", "this is neither a game nor the heading of an arena"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path, whole: bytes, said: str) -> None:
     (tmp_path / "other").write_bytes(whole)
-    with pytest.raises(GameFileError, match=r"^line 1 of .*: this is not the heading of this arena$"):
+    with pytest.raises(GameFileError, match=rf"^line 1 of .*: {said}$"):
         resume(tmp_path / "other")
     assert (tmp_path / "other").read_bytes() == whole

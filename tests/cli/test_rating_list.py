@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from cli.arena import rating_list
+from cli.arena import game_file, rating_list
 from cli.arena.fixtures import name_key, unique_names
-from cli.arena.game import GameFileError
+from cli.arena.game_file import GameFileError
 from cli.arena.rating_list import ListedRating, RatingList
 from cli.arena.ratings import POINTS
 from tests.cli.conftest import Run
@@ -159,14 +159,14 @@ class TestHostileFiles:
                 r"line 2 of .*: game 2 has the seed of games at another",
             ),
             (deals("ab", 4), r"line 7 of .*: there are more than 6 games"),
-            (deals("abc", 1) + deals("de", 1, seed=2), r"line 4 of .*: there are more than 3 bots"),
+            (deals("abc", 1) + deal(3, "de", [0]), r"line 4 of .*: there are more than 3 bots"),
         ],
         ids=["twice", "another table", "many games", "many bots"],
     )
     def test_files_of_impossible_games_are_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, games: list[Any], said: str
     ) -> None:
-        monkeypatch.setattr(rating_list, "MOST_GAMES", 6)
+        monkeypatch.setattr(game_file, "MOST_GAMES", 6)
         monkeypatch.setattr(rating_list, "MOST_BOTS", 3)
         with pytest.raises(GameFileError, match=said):
             listed(file(tmp_path / "1", *games))

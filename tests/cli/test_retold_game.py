@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.arena.game import Game
+from cli.arena.game_file import Game
 from cli.arena.retold_game import RetoldGame, UnreadableGameError
 from cli.arena.tournament import Journal, filed
 from cli.exits import ExitCode
@@ -151,7 +151,6 @@ def test_on_the_screen_of_a_replay_a_fault_is_drawn_as_a_notice(file: Path, tmp_
         lambda data: data["places"].reverse(),
         lambda data: data["options"].update(dice=10**30),
         lambda data: data["options"].update({"\x1b[2J": 1}),
-        lambda data: data.update(leader=-1),
         lambda data: data.update(lines=[]),
     ],
 )
