@@ -36,4 +36,4 @@ async def opens() -> AsyncIterator[Opener]:
         await table.recorder.until(table.recorder.has_heard_all_ends)
     await asyncio.sleep(0.05)
     gc.collect()  # an unclosed socket warns when it is collected, and a warning fails the test
-    assert left_over == []
+    assert not left_over, left_over

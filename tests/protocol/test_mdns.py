@@ -69,7 +69,7 @@ async def opens(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opener]:
 
     yield start
     await asyncio.gather(*(each.close() for each in opened))
-    assert left_over == []
+    assert not left_over, left_over
 
 
 @pytest.fixture
