@@ -14,7 +14,7 @@ from protocol.events import Continued, MatchStarted, NodeEvent, Overdue, PlayerI
 from protocol.limits import OVERSLEPT
 from protocol.match.effects import MatchInput, Ticked
 from protocol.match.match import Match
-from protocol.match.waiting import Clock, Party
+from protocol.match.waiting import AWAITED_AFTER, Clock, Party
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind
 from tests.network.company import CLASSIC, Company, agree, in_mid_match
@@ -173,8 +173,11 @@ def told(world: World, me: int) -> list[NodeEvent]:
     return [event for event in world.machines[me].shown if isinstance(event, Suspended | Continued | Overdue)]
 
 
-def staking(players: int, *, in_time: bool = True) -> World:
-    """Return a world in which only player 0 has chosen a stake in time, or, if not ``in_time``, no player."""
+def staking(players: int, *, in_time: bool = True, waits: float = PATIENCE.human + 1) -> World:
+    """Return a world in which only player 0 has chosen a stake in time, or, if not ``in_time``, no player.
+
+    :param waits: the seconds that have passed since.
+    """
     world = World(PRESETS["motes"], players, seed=1, patience=PATIENCE)
     while not all(world.told(me, YourTurn) for me in range(players)):
         assert world.step()
@@ -182,7 +185,7 @@ def staking(players: int, *, in_time: bool = True) -> World:
             machine.turn = None
     if in_time:
         stake(world, 0)
-    wait_until(world, world.now + PATIENCE.human + 1)
+    wait_until(world, world.now + waits)
     return world
 
 
@@ -201,6 +204,18 @@ def test_a_suspended_match_names_the_slow_players_that_it_still_waits_for() -> N
     assert told(world, 0)[1:] == [Suspended((info[1], info[2], info[4]))]
     stake(world, 2)  # three of five are a majority and may go on
     assert told(world, 0)[2:3] == [Continued()]
+
+
+def test_a_player_linked_to_too_few_sees_at_once_whose_message_has_arrived() -> None:
+    """A message that neither closes the step nor comes after a timer still changes what the owner is shown."""
+    world = staking(5, waits=0)
+    info = world.machines[0].match.info
+    for other in (2, 3, 4):
+        world.cut(0, other)  # player 1 passes on their messages
+    wait_until(world, world.now + AWAITED_AFTER + 1)
+    assert told(world, 0) == [Suspended(info[2:])]
+    stake(world, 3)
+    assert told(world, 0)[1:] == [Suspended((info[2], info[4]))]
 
 
 def test_a_match_that_waits_only_for_its_owner_is_not_suspended() -> None:
