@@ -28,7 +28,7 @@ from p2pdice.views import View, view
 from tests.tiers import thoroughly
 
 from .rulesets import rulesets
-from .scripted import play, reach, show, table
+from .scripted import listed, play, reach, show, table
 
 
 class ChancePlayer(Player):
@@ -301,6 +301,14 @@ def test_odds_loses_neutral_rather_than_red() -> None:
 def test_odds_swaps_light_into_the_graveyard_to_play_it() -> None:
     sunset = reach(table(3, "neutral@0"), "sunset", loses="red@0")
     assert str(OddsPlayer(Random(1)).choose(view(sunset, 0))) == "play neutral@0 swap light@0"
+
+
+def test_odds_swaps_grey_into_the_graveyard_only_if_it_leads_next() -> None:
+    sunset = reach(table(3, "neutral@0", "light@0 2", "neutral@1", "light@1 2"), "sunset", loses="red@0")
+    assert str(OddsPlayer(Random(1)).choose(view(sunset, 0))) == "play neutral@0 swap grey@0"
+    other = play(sunset, "pass")
+    assert "play neutral@1 swap grey@1" in listed(other)
+    assert str(OddsPlayer(Random(1)).choose(view(other, 1))) == "pass"
 
 
 def test_odds_loses_light_first_and_crowns_a_die_of_its_pledge() -> None:
