@@ -110,9 +110,9 @@ class _PeerLink(NamedTuple):
 class _Dialled:
     """A link that this node dialled and that the peer has not answered yet."""
 
-    def __init__(self) -> None:
-        self.asked: Aim | None = None
-        """The aim in this node's HELLO; None before that is sent."""
+    def __init__(self, asked: Aim) -> None:
+        self.asked = asked
+        """The aim in this node's HELLO."""
         self.answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
@@ -239,10 +239,9 @@ class Mesh:
         :raises RefusedError: if the peer refuses.
         """
         link = await self.dialer.dial(addresses, self, accept)
-        dialled = self._dialled[link]
+        dialled = self._dialled[link] = _Dialled(aim)  # no frame is read before the next pass of the loop
         try:
             check_version(link)
-            dialled.asked = aim
             link.send(encode_frame(Hello(self.port, aim)))
             await dialled.answer
         except BaseException:
@@ -326,8 +325,6 @@ class Mesh:
 
     def link_up(self, link: Link) -> None:
         self._links = {link, *(each for each in self._links if each.is_connected or each.is_up)}
-        if link.outbound:
-            self._dialled[link] = _Dialled()
 
     def link_down(self, link: Link, reason: str) -> None:
         dialled = self._dialled.get(link)
@@ -370,7 +367,7 @@ class Mesh:
             return
         if isinstance(frame, Refuse):
             dialled.answer.set_exception(RefusedError(frame.code, frame.reason))
-        elif not isinstance(frame, Welcome) or dialled.asked is None:
+        elif not isinstance(frame, Welcome):
             link.drop(f"{BREACH}: it did not answer the greeting")
         elif not is_answer(dialled.asked, frame.aim):
             link.drop(f"{BREACH}: it answered another greeting")
