@@ -7,10 +7,23 @@ No I/O. The talk does not repeat what the picture shows: bids, dice, turns, coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, escape, faces, initial, likely, listing, percent, sentence, shown_path
+from cli.render import (
+    capital,
+    command_line,
+    counted,
+    escape,
+    faces,
+    initial,
+    likely,
+    listing,
+    percent,
+    sentence,
+    shown_path,
+)
 from cli.table import answers
 from cli.table.board import CupOpened
 from cli.table.scene import Band, Talk
@@ -237,6 +250,19 @@ def band(
     waiting = answers.whose_turn(board)
     tone = f"seat{state.turn % 10}" if waiting and state.turn >= 0 else "quiet"
     return Band(sentence(waiting) if waiting else "", tone, "Space catches up" if is_behind else "")
+
+
+def with_awaited(band: Band, board: Board, awaited: Sequence[PlayerInfo]) -> Band:
+    """Add to the band whose programs have not answered, unless it says so already.
+
+    :param awaited: players whose programs answer by themselves, without a choice of the player.
+    """
+    if not awaited or band.right or board.absent or board.unreachable:
+        return band
+    seating = board.seating
+    names = seating.named(awaited) if seating.names else listing(display_names(awaited, board.players))
+    waiting = f"waiting for {names if len(awaited) < 3 else counted(len(awaited), 'player')}"
+    return replace(band, right=waiting) if band.text else replace(band, text=sentence(waiting))
 
 
 def _winning(board: Board, over: MatchResult) -> str:

@@ -464,17 +464,13 @@ def _band(canvas: Canvas, scene: Scene, y: int, *, has_clock: bool) -> None:
     if band.tone.startswith("seat") and scene.motion.stage(YourTurn) == 0:
         ground, ink = "plate", ground
     canvas.fill(0, y, canvas.width, 1, ground)
-    right = [band.right] if band.right else []
-    if scene.gauge is not None and scene.gauge.total:
-        right.append(f"{scene.gauge.label} {scene.gauge.done}/{scene.gauge.total}")
     time = time_left(scene.seconds) if scene.seconds is not None and has_clock else ""
     end = canvas.width - 1
     if time:
         on = "band-wrong" if is_alarm else None
         end = canvas.right(end, y, f" {time} " if is_alarm else time, ink, on, bold=True) - 2
-    beside = "  ".join(right)
-    if beside and width(beside) + width(band.text) + 4 <= end:
-        end = canvas.right(end, y, beside, ink, bold=True) - 1
+    if band.right and width(band.right) + width(band.text) + 4 <= end:
+        end = canvas.right(end, y, band.right, ink, bold=True) - 1
     said = band.text
     if width(said) > end - 1:
         _, _, said = said.partition("Your turn: ") if said.startswith("Your turn: ") else ("", "", said)

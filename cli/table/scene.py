@@ -122,15 +122,6 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge:
-    """The progress of a step: signatures received, and signatures needed."""
-
-    label: str
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """One choice in a dialog."""
 
@@ -207,7 +198,6 @@ class Scene:
     """Seconds left to the awaited player; None if no clock is shown."""
     is_pressing: bool = False
     """Whether the others can go on without the awaited player once the time is up."""
-    gauge: Gauge | None = None
     talk: Sequence[Talk] = ()
     """Oldest first."""
     reply: Sequence[str] = ()

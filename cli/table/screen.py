@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
@@ -49,7 +49,7 @@ from cli.table.canvas import broken, cut, width
 from cli.table.face import InterruptedByUserError
 from cli.table.line_editor import LineEditor
 from cli.table.picture import HURRY, page_rows, page_size, picture
-from cli.table.scene import REPLY_ROWS, Band, Dialog, Gauge, ReplayStrip, Scene, Talk, TextPage
+from cli.table.scene import REPLY_ROWS, Band, Dialog, ReplayStrip, Scene, Talk, TextPage
 from cli.table.suspending import ask_to_stop, suspending
 from cli.table.table import HIDDEN
 from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
@@ -75,7 +75,7 @@ _FRAME: Final = 0.05
 _TICK: Final = 1.0
 """Seconds between checks of the clock and the signatures, which change without an event."""
 _MOMENT: Final = 1.0
-"""Seconds before the clock of a turn appears."""
+"""Seconds before the clock of a turn appears, and before the band names players whose programs have not answered."""
 _ESCAPE: Final = 0.05
 """Timeout in seconds for the rest of a key's escape sequence."""
 _DEPTHS: Final = {
@@ -224,7 +224,7 @@ class Screen:
                 async with asyncio.timeout(max(until_second, _TICK / 2)):
                     await self._woken.wait()
             self._woken.clear()
-            now = (self._gauge(), self._seconds(), self._table.away())
+            now = (self._awaited(), self._seconds(), self._table.away())
             if now != shown:
                 shown = now
                 self._app.invalidate()
@@ -383,6 +383,7 @@ class Screen:
             is_late=board.turn is not None and self._expired is board.turn and not self._seconds(),
             is_waiting=table.is_waiting,
         )
+        band = moment.with_awaited(band, board, self._awaited())
         strip = table.strip()
         keys = [*table.key_bar()] or keys
         if isinstance(strip, ReplayStrip) and (board.showdown is None or board.over is not None):
@@ -410,7 +411,6 @@ class Screen:
             steps=0 if progress is None else progress.step,
             seconds=self._seconds(),
             is_pressing=clock is not None and clock.goes_on,
-            gauge=self._gauge(),
             talk=(*self._talk, *table.notes),
             reply=(cut("  ".join(listed), columns - 2),) if listed else self._reply_rows,
             band=band,
@@ -460,13 +460,14 @@ class Screen:
         """Return the players that the arrow keys can pick in the lobby."""
         return [player for player in self._table.board.players if not player.is_me] if self._is_lobby() else []
 
-    def _gauge(self) -> Gauge | None:
-        """Return the progress of a step that programs complete by themselves; None while a person must decide."""
-        progress = self._table.progress()
-        if progress is None or progress.stage is Stage.CHOOSE or not progress.awaited:
-            return None
-        done = len(progress.given)
-        return Gauge(progress.stage.value, done, done + len(progress.awaited))
+    def _awaited(self) -> Sequence[PlayerInfo]:
+        """Return the other players whose programs have been due to answer by themselves for a moment."""
+        progress, clock = self._table.progress(), self._table.clock()
+        if progress is None or progress.stage is Stage.CHOOSE or self._table.pace.is_holding:
+            return ()
+        if clock is not None and clock.allowed - clock.seconds < _MOMENT:
+            return ()
+        return [player for player in progress.awaited if not player.is_me]
 
     def _seconds(self) -> int | None:
         """Return the seconds left to the awaited player; None if no clock should be shown yet."""

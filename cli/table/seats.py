@@ -261,8 +261,8 @@ def _note(board: Board, scene: Scene, seat: int, columns: int) -> tuple[str, str
     if fingerprint in board.away:
         is_gone = fingerprint in board.gone
         return fit(*([] if is_gone else [f"! not answering{since}"]), f"! away{since}"), "warn", True
-    if any(each.fingerprint == fingerprint for each in board.absent):  # connected, but too slow
-        return fit(f"! slow to answer{since}", f"! slow{since}"), "warn", True
+    if any(each.fingerprint == fingerprint for each in board.absent):  # connected but too slow, or not back yet
+        return fit(f"! no answer yet{since}", f"! late{since}"), "warn", True
     if state.awaits is Expect.STAKES:
         return ("sealed ✓", "good", True) if fingerprint in scene.given else ("thinking", "quiet", False)
     if state.motes is not None and (lasting := [each for each in state.motes.lasting if each.seat == seat]):

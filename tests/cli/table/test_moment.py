@@ -14,7 +14,7 @@ import pytest
 
 from cli.table.board import Board
 from cli.table.felt import truth
-from cli.table.moment import MOST_KEYS, band, round_line, talk, tell, title, useful_keys
+from cli.table.moment import MOST_KEYS, band, round_line, talk, tell, title, useful_keys, with_awaited
 from cli.table.pace import beats
 from cli.table.picture import picture
 from cli.table.scene import Band, Scene, Talk
@@ -451,6 +451,30 @@ def test_band_reports_proven_misconduct_but_never_hides_a_question() -> None:
     assert says(made) == Band("Cleo's program broke the rules, and its own signature proves it.", "wrong")
     made.play("2x2", "3x2")
     assert says(made).text.startswith("Your turn: ")
+
+
+@pytest.mark.parametrize(
+    ("absent", "late", "text", "right"),
+    [
+        (0, (1,), "Ben calls liar on your one two.", "waiting for Ben"),
+        (0, (1, 2), "Ben calls liar on your one two.", "waiting for Ben and Cleo"),
+        (0, (0, 1, 2), "Ben calls liar on your one two.", "waiting for three players"),
+        (0, (), "Ben calls liar on your one two.", ""),
+        (1, (1,), "The match waits for Ben. Wait, or leave and resume another day.", ""),
+    ],
+)
+def test_band_says_whose_programs_have_not_answered(absent: int, late: Sequence[int], text: str, right: str) -> None:
+    made = sample("1x2", "liar")
+    if absent:
+        made.board.take(Suspended((made.players[absent],)))
+    now = with_awaited(says(made), made.board, [made.players[seat] for seat in late])
+    assert (now.text, now.right) == (text, right)
+
+
+def test_empty_band_says_in_a_sentence_whose_programs_have_not_answered() -> None:
+    board = Board()
+    board.take(LobbyChanged(players := people(("Ada", "Ben")), 2))
+    assert with_awaited(Band(), board, players[1:]).text == "Waiting for Ben."
 
 
 def test_band_title_and_keys_after_a_claim() -> None:

@@ -24,7 +24,7 @@ from cli.table import moment
 from cli.table.board import Board
 from cli.table.canvas import Canvas, cut
 from cli.table.picture import picture
-from cli.table.scene import Band, Gauge, Motion, Scene, Talk
+from cli.table.scene import Band, Motion, Scene, Talk
 from cli.table.theme import MARKS, Colors, Ground, Theme, luminance
 from cli.text.move_forms import offers
 from p2pdice.engine import apply, new_match
@@ -489,10 +489,6 @@ def test_clock_is_highlighted_only_if_the_others_can_go_on() -> None:
     assert not is_alarm(10, is_pressing=False)
 
 
-def test_gauge_shows_how_many_have_signed() -> None:
-    assert "commit 2/3  1:42" in drawn(others_turn(), replace(WAITING, gauge=Gauge("commit", 2, 3)))
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -605,8 +601,8 @@ def test_card_shows_how_long_a_player_has_not_answered(names: tuple[str, ...], n
     assert "! away 0:42" in away(names, on_purpose=True)
 
 
-@pytest.mark.parametrize(("names", "note"), [(FOUR, "! slow to answer 0:42"), (TEN[:6], "! slow 0:42")])
-def test_card_says_that_a_connected_player_is_slow(names: tuple[str, ...], note: str) -> None:
+@pytest.mark.parametrize(("names", "note"), [(FOUR, "! no answer yet 0:42"), (TEN[:6], "! late 0:42")])
+def test_card_says_that_an_awaited_player_has_not_answered(names: tuple[str, ...], note: str) -> None:
     board = table("3x5", names=names, dice=(5,) * len(names))
     board.take(Suspended((board.players[1],)))
     shown = drawn(board, replace(WAITING, away={board.players[1].fingerprint: 42}))

@@ -22,6 +22,7 @@ from p2pdice.errors import RulesError
 from p2pdice.moves import Bid, Play, Pledges
 from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
+from protocol.consensus.position import Purpose, Stage
 from protocol.events import (
     LobbyChanged,
     MatchFormed,
@@ -32,6 +33,7 @@ from protocol.events import (
     TableOpened,
     YourTurn,
 )
+from protocol.match.waiting import Clock, Progress
 from protocol.storage.home import Home
 from tests.cli.table.boards import JOIN_LINE, Sample
 
@@ -171,6 +173,22 @@ async def test_lobby_is_left_at_once_if_nobody_loses_a_table(*, is_host: bool) -
         player.table.board.hosts = is_host
         player.table.obey("quit")
         assert player.table._has_left
+
+
+@pytest.mark.parametrize(
+    ("stage", "passed", "told"),
+    [(Stage.LOCK, 5, "waiting for Ben"), (Stage.LOCK, 0.5, ""), (Stage.CHOOSE, 5, "")],
+)
+async def test_band_says_who_is_waited_for_after_a_moment(stage: Stage, passed: float, told: str) -> None:
+    made = Sample(PRESETS["classic"])
+    made.roll()
+    made.play("1x2", "liar")
+    async with lobby(BEN) as player:
+        table = cast("Any", player.table)
+        table.board = made.board
+        table.clock = lambda: Clock(made.players[1:2], 15 - passed, 15, True)
+        table.progress = lambda: Progress(9, Purpose.SHOWDOWN, stage, (), made.players[:2])
+        assert player.screen._scene(80).band.right == told
 
 
 async def test_key_bar_no_longer_offers_again_once_it_was_typed() -> None:
