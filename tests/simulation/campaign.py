@@ -63,8 +63,8 @@ def run_seed(seed: int) -> Result:
     result = run_plan(draw(seed))
     if seed % TWICE == 0 and not result.failure:
         if run_plan(draw(seed)).digest != result.digest:
-            return replace(result, violated=Check.THE_SAME_SEED_TAKES_THE_SAME_COURSE, failure="the traces differ")
-        result.figures.checks[Check.THE_SAME_SEED_TAKES_THE_SAME_COURSE] += 1
+            return replace(result, violated=Check.EQUAL_SEEDS_GIVE_EQUAL_RUNS, failure="the traces differ")
+        result.figures.checks[Check.EQUAL_SEEDS_GIVE_EQUAL_RUNS] += 1
     return result
 
 

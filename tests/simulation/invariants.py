@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import StrEnum, auto
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -42,41 +42,45 @@ useless messages, and a node accepts up to fifteen hundred of these at once."""
 class Check(StrEnum):
     """The checks. Their values are their names in reports."""
 
-    NO_NODE_KEEPS_ITSELF_AWAKE = "no node keeps itself awake"
-    FRAMES_FIT = "frames fit"
-    NO_HONEST_PLAYER_IS_BLAMED = "no honest player is blamed"
-    THE_VERIFIER_NAMES_THE_CULPRIT = "the verifier names the culprit"
-    ONE_HISTORY = "one history"
-    THE_VERIFIER_ACCEPTS = "the verifier accepts"
-    ONE_STATE_PER_HISTORY = "one state per history"
-    NOBODY_IS_EVICTED_BUT_BY_VOTES = "nobody is evicted but by votes"
-    A_MAJORITY_IS_LEFT = "a majority is left"
-    DICE_ARE_CONSERVED = "dice are conserved"
-    FUNDS_ARE_CONSERVED = "funds are conserved"
-    STORED_BEFORE_SENT = "stored before sent"
-    THE_NOTE_IS_NOT_AHEAD = "the newest note is not ahead of the disk"
-    T_IS_THE_HASH_OF_THE_STEP = "T is the hash of the step"
-    LOCKS_AGREE = "locks agree"
-    NO_SECRET_BEFORE_A_LOCK = "no secret before a lock"
-    UNOPENED_SECRETS_ARE_IN_NO_FRAME = "unopened secrets are in no frame"
-    NOBODY_RESIGNS_UNASKED = "nobody resigns unasked"
-    ONE_MESSAGE_PER_SLOT = "one message per slot"
-    VOTES_TAKE_THEIR_TIME = "votes take their time"
-    THE_STORE_GROWS_WITH_THE_MATCH = "the store grows with the match"
-    QUESTIONS_ARE_BOUNDED = "questions are bounded"
-    KEPT_FOR_LATER = "kept for later"
-    BUFFERS_ARE_BOUNDED = "buffers are bounded"
-    NO_GUEST_SIGNS_A_FALSE_PROPOSAL = "no guest signs a false proposal"
-    NOBODY_IS_ABSENT_FROM_A_PROPOSAL = "nobody is absent from a proposal"
-    A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED = "a withdrawn proposal is not formed"
-    NOBODY_IS_BOUND_TWICE = "nobody is bound twice"
-    WHAT_OTHERS_WENT_ON_WITH_STANDS = "what others went on with stands"
-    WORK_IS_BOUNDED = "work is bounded"
-    EVERY_MATCH_ENDS = "every match ends"
-    THE_CULPRIT_IS_NAMED = "the culprit is named"
-    TWO_MESSAGES_ARE_A_PROOF = "two messages are a proof"
-    THE_SAME_SEED_TAKES_THE_SAME_COURSE = "the same seed takes the same course"
-    SECRETS_LEAVE_NO_TRACE = "secrets leave no trace"
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[str]) -> str:
+        return name.lower().replace("_", " ")
+
+    NO_NODE_WAKES_TOO_OFTEN = auto()
+    NO_FRAME_IS_TOO_LONG = auto()
+    NO_HONEST_PLAYER_IS_BLAMED = auto()
+    THE_VERIFIER_CONFIRMS_ACCUSATIONS = auto()
+    FINAL_HISTORIES_ARE_EQUAL = auto()
+    THE_VERIFIER_ACCEPTS_TRANSCRIPTS = auto()
+    EQUAL_HISTORIES_HAVE_EQUAL_STATES = auto()
+    NOBODY_IS_EVICTED_WITHOUT_VOTES = auto()
+    A_MAJORITY_REMAINS = auto()
+    DICE_ARE_CONSERVED = auto()
+    FUNDS_ARE_CONSERVED = auto()
+    MESSAGES_ARE_STORED_BEFORE_SENDING = auto()
+    NO_CONFIRMED_DATA_IS_LOST = auto()
+    THE_TIP_IS_THE_HASH_OF_THE_HISTORY = auto()
+    LOCKS_AGREE = auto()
+    NO_SECRET_IS_SENT_BEFORE_ITS_LOCK = auto()
+    NO_FRAME_CONTAINS_AN_UNOPENED_SECRET = auto()
+    NOBODY_RESIGNS_BY_MISTAKE = auto()
+    ONE_MESSAGE_PER_SLOT = auto()
+    NO_NODE_VOTES_TOO_OFTEN = auto()
+    STORED_VOTES_ARE_BOUNDED = auto()
+    NO_NODE_ASKS_TOO_OFTEN = auto()
+    MESSAGES_KEPT_FOR_LATER_ARE_BOUNDED = auto()
+    BUFFERS_ARE_BOUNDED = auto()
+    NO_GUEST_SIGNS_A_FALSE_PROPOSAL = auto()
+    NOBODY_IS_EVICTED_FROM_A_PROPOSAL = auto()
+    A_WITHDRAWN_PROPOSAL_IS_NOT_FORMED = auto()
+    NOBODY_IS_BOUND_TO_TWO_PROPOSALS = auto()
+    A_LATE_CONTRADICTION_CHANGES_NO_STEP = auto()
+    WORK_IS_BOUNDED = auto()
+    EVERY_MATCH_ENDS = auto()
+    CHEATS_ARE_NOTICED = auto()
+    CONTRADICTIONS_ARE_PROVEN = auto()
+    EQUAL_SEEDS_GIVE_EQUAL_RUNS = auto()
+    NO_FRAME_DEPENDS_ON_AN_UNOPENED_SECRET = auto()
 
 
 class Violation(AssertionError):
@@ -164,14 +168,14 @@ class Checks:
         while known and tips[known - 1] != chain[known - 1].tip:
             known -= 1
         for step in range(known, len(chain)):
-            self._one_state_per_history(machine, chain[step])
+            self._has_the_agreed_state(machine, chain[step])
             if chain[step].root_step == step:
-                self._what_others_went_on_with_stands(machine, chain)
+                self._late_contradictions_change_no_step(machine, chain)
             if step == FORMED:
                 self._may_be_formed(machine, chain)
             if step:
-                self._follows(chain[step - 1], chain[step])
-                self._steps_close_with_all(machine, chain, step)
+                self._tip_is_the_hash(chain[step - 1], chain[step])
+                self._evicts_only_by_votes(machine, chain, step)
                 if chain[step].happened:
                     self._dice_and_funds(chain[step - 1].state, chain[step])
         if known < len(chain) or known < len(tips):
@@ -186,7 +190,7 @@ class Checks:
         wakes = wakes + 1 if second == now else 1
         self._wakes[machine.node] = now, wakes
         self._hold(
-            Check.NO_NODE_KEEPS_ITSELF_AWAKE,
+            Check.NO_NODE_WAKES_TOO_OFTEN,
             wakes <= WAKES,
             f"node {machine.node} was woken {wakes} times in second {now}",
         )
@@ -195,15 +199,15 @@ class Checks:
         """Check a frame, and its messages, before it leaves a node."""
         if not machine.is_honest:
             return
-        self._hold(Check.FRAMES_FIT, len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
-        self._secrets_stay(machine, data)
+        self._hold(Check.NO_FRAME_IS_TOO_LONG, len(data) <= limits.FRAME, f"a frame of {len(data)} bytes")
+        self._contains_no_unopened_secret(machine, data)
         if isinstance(frame, Need):
-            self._questions_are_bounded(machine, author)
+            self._asks_not_too_often(machine, author)
         if isinstance(frame, Carried):
-            self._leaves(machine, (frame.data, frame.signature))
+            self._message_may_leave(machine, (frame.data, frame.signature))
         elif isinstance(frame, Page):
             for wire in frame.messages:
-                self._leaves(machine, wire)
+                self._message_may_leave(machine, wire)
 
     def accused(self, machine: Machine, accusation: Accuse) -> None:
         """Check an accusation that a node shows to its owner: the proof convinces the verifier and names a cheat."""
@@ -214,7 +218,7 @@ class Checks:
         verdict = verify(accusation.proof)
         name = machine.match.info[author].name
         self._hold(
-            Check.THE_VERIFIER_NAMES_THE_CULPRIT,
+            Check.THE_VERIFIER_CONFIRMS_ACCUSATIONS,
             verdict.verdict is Judgement.MISCONDUCT and verdict.culprit == name,
             f"{verdict.verdict} ({verdict.reason}) instead of misconduct by {name}",
         )
@@ -250,7 +254,7 @@ class Checks:
             had[slot(message)] = signed
         elif keys.verifies(signed.signature, signed.data) and not self._is_forgotten(had, message):
             self._hold(
-                Check.TWO_MESSAGES_ARE_A_PROOF,
+                Check.CONTRADICTIONS_ARE_PROVEN,
                 message.author in replica.proven,
                 f"node {me} cannot prove that author {message.author} signed two messages for step {message.step}",
             )
@@ -270,7 +274,7 @@ class Checks:
         ballot = machine.match.replica.ballot
         most = (2 + 2 * ballot.root.majority) * (ballot.round + 2)
         text = f"{len(sizes)} votes in round {ballot.round}"
-        self._hold(Check.THE_STORE_GROWS_WITH_THE_MATCH, len(sizes) <= most, text)
+        self._hold(Check.STORED_VOTES_ARE_BOUNDED, len(sizes) <= most, text)
 
     @staticmethod
     def _is_forgotten(had: Mapping[tuple[Any, ...], Signed], message: Message) -> bool:
@@ -284,7 +288,7 @@ class Checks:
         """Check that a process that starts after a crash or power cut does not report lost data."""
         self._started[node] = self.world.scheduler.now
         text = f"the store of node {node} reports that confirmed data is lost"
-        self._hold(Check.THE_NOTE_IS_NOT_AHEAD, store.loss is None, text)
+        self._hold(Check.NO_CONFIRMED_DATA_IS_LOST, store.loss is None, text)
 
     def restored(self, process: Process, lost: set[bytes]) -> None:
         """Record that a store was restored from a backup.
@@ -321,7 +325,11 @@ class Checks:
         # (docs/threat-model.md).
         cheat = self.world.cheat
         is_excused = cheat is not None and cheat.acted > 0 and bool(self.world.plan.faults)
-        self._hold(Check.ONE_HISTORY, len(ends) <= 1 or is_excused, "two honest nodes have different final histories")
+        self._hold(
+            Check.FINAL_HISTORIES_ARE_EQUAL,
+            len(ends) <= 1 or is_excused,
+            "two honest nodes have different final histories",
+        )
         self.counts["forks by a liar between players who are cut off"] += len(ends) > 1
         cheats = {
             entry.join.nickname
@@ -331,25 +339,29 @@ class Checks:
         for transcript in {machine.transcript for machine in finished}:
             verdict = verify(transcript)
             is_right = verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN) or verdict.culprit in cheats
-            self._hold(Check.THE_VERIFIER_ACCEPTS, is_right, f"{verdict.verdict}: {verdict.reason}")
+            self._hold(Check.THE_VERIFIER_ACCEPTS_TRANSCRIPTS, is_right, f"{verdict.verdict}: {verdict.reason}")
 
     # One method for each check
 
-    def _one_state_per_history(self, machine: Machine, position: Position) -> None:
+    def _has_the_agreed_state(self, machine: Machine, position: Position) -> None:
         """Check that nodes with the same T have the same state (SPEC.md §5)."""
         what = (position.step, position.kind, position.owed, position.base, position.seats, position.state)
         agreed = self._agreed.setdefault(position.tip, what)
-        self._hold(Check.ONE_STATE_PER_HISTORY, agreed == what, f"node {machine.node} differs at step {position.step}")
+        self._hold(
+            Check.EQUAL_HISTORIES_HAVE_EQUAL_STATES,
+            agreed == what,
+            f"node {machine.node} differs at step {position.step}",
+        )
 
-    def _steps_close_with_all(self, machine: Machine, chain: list[Position], step: int) -> None:
+    def _evicts_only_by_votes(self, machine: Machine, chain: list[Position], step: int) -> None:
         """Check that identical CLOSEs of over half of the base close a step that lacks a message (SPEC.md §6)."""
         before, after = chain[step - 1 : step + 1]
         missing = set(before.owed) - set(after.entries)
         if not missing:
-            self.counts[Check.NOBODY_IS_EVICTED_BUT_BY_VOTES] += 1
+            self.counts[Check.NOBODY_IS_EVICTED_WITHOUT_VOTES] += 1
             return
         told = f"node {machine.node} closed step {before.step} without {missing}"
-        self._hold(Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, before.step >= FORMED, told)
+        self._hold(Check.NOBODY_IS_EVICTED_FROM_A_PROPOSAL, before.step >= FORMED, told)
         is_lock = before.kind is Kind.LOCK
         base = self._base(chain[:step])
         resigned = {author for author, signed in after.entries.items() if signed.message.kind is Kind.RESIGN}
@@ -368,11 +380,11 @@ class Checks:
             and len({vote.body for vote in closes}) == 1
             and all(isinstance(vote.body, tuple) and vote.body[1] == aim for vote in votes)
         )
-        self._hold(Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, is_voted, told)
+        self._hold(Check.NOBODY_IS_EVICTED_WITHOUT_VOTES, is_voted, told)
         if not is_lock:
             self.evicted |= missing
         left = len(base - set(before.left) - leaving)
-        self._hold(Check.A_MAJORITY_IS_LEFT, 2 * left > len(base), f"{left} of {base} after step {before.step}")
+        self._hold(Check.A_MAJORITY_REMAINS, 2 * left > len(base), f"{left} of {base} after step {before.step}")
 
     def _may_be_formed(self, machine: Machine, chain: list[Position]) -> None:
         """Check that no node forms a proposal that its host has withdrawn (SPEC.md §9, "Proposals")."""
@@ -382,7 +394,7 @@ class Checks:
             f"node {machine.node} has formed it",
         )
 
-    def _what_others_went_on_with_stands(self, machine: Machine, chain: list[Position]) -> None:
+    def _late_contradictions_change_no_step(self, machine: Machine, chain: list[Position]) -> None:
         """Check that a cheat who contradicts a message late does not change a step after which others have signed.
 
         The check is made at the next root. Until then a node may reopen the step: the second message may arrive before
@@ -396,7 +408,7 @@ class Checks:
             and self.world.plan.is_calm
         ):
             self._hold(
-                Check.WHAT_OTHERS_WENT_ON_WITH_STANDS,
+                Check.A_LATE_CONTRADICTION_CHANGES_NO_STEP,
                 chain[stands.step].tip == stands.tip,
                 f"node {machine.node} closed step {stands.step - 1} in another way",
             )
@@ -437,7 +449,7 @@ class Checks:
             )
             self._hold(Check.FUNDS_ARE_CONSERVED, sum(settlement(after).delta) == bonus, f"paid {settlement(after)}")
 
-    def _leaves(self, machine: Machine, wire: tuple[bytes, bytes]) -> None:
+    def _message_may_leave(self, machine: Machine, wire: tuple[bytes, bytes]) -> None:
         """Check a message in a frame that is about to leave a node. Messages of other authors are not checked."""
         signed = self._parsed.get(wire)
         if signed is None:
@@ -450,7 +462,7 @@ class Checks:
         if self.is_exempt:
             return
         if signed.message.step < FORMED:
-            self._forms(machine, signed.message)
+            self._binds_once(machine, signed.message)
         assert machine.match is not None
         has_left = self._signed.get(slot(signed.message)) == signed.id
         # A message that a backup had lost and others returned is passed on at once, but stored when its step opens.
@@ -462,16 +474,16 @@ class Checks:
         is_vote = signed.message.kind in VOTES and signed.message.step < history.position.root_step
         is_settled = is_vote or (has_left and is_beside)
         self._hold(
-            Check.STORED_BEFORE_SENT,
+            Check.MESSAGES_ARE_STORED_BEFORE_SENDING,
             signed.id in machine.disk.own or is_given_back or is_settled or not self._binds(machine, signed.message),
             f"node {machine.node} sent a message of step {signed.message.step} that is not on its disk",
         )
         # A message that peers return after a crash may be sent again before the node knows its step again.
         if signed.message.kind in (Kind.REVEAL, Kind.OPEN, Kind.STAKE) and signed.data not in self._opened:
-            self._no_secret_before_a_lock(machine, signed.message)
+            self._opens_after_the_lock(machine, signed.message)
             self._opened.add(signed.data)
         self._one_message_per_slot(machine, signed)
-        self._resigns_only_when_asked(machine, signed.message)
+        self._resigns_on_purpose(machine, signed.message)
 
     def _binds(self, machine: Machine, message: Message) -> bool:
         """Return whether an author who forgot this message could sign a different one in its slot (SPEC.md §11)."""
@@ -489,7 +501,7 @@ class Checks:
         given = (Message(message.match, step, tip, author, Kind.WITNESS, lock) for author in witnesses)
         return any(message_id(each.encoded()) not in machine.disk.own for each in given)
 
-    def _forms(self, machine: Machine, message: Message) -> None:
+    def _binds_once(self, machine: Machine, message: Message) -> None:
         """Check that a player signs the COMMIT of a first roll, which binds, in one proposal at a time (SPEC.md §9)."""
         if message.kind is Kind.RESIGN and machine.author == self.world.host:
             self._declined.add(message.tip)
@@ -497,9 +509,13 @@ class Checks:
             return
         others = (each for each in self.world.honest() if each.author == machine.author and each is not machine)
         bound = [each.node for each in others if each.match is not None and each.match.is_bound]
-        self._hold(Check.NOBODY_IS_BOUND_TWICE, not bound, f"node {machine.node} signs COMMIT while bound as {bound}")
+        self._hold(
+            Check.NOBODY_IS_BOUND_TO_TWO_PROPOSALS,
+            not bound,
+            f"node {machine.node} signs COMMIT while bound as {bound}",
+        )
 
-    def _follows(self, before: Position, after: Position) -> None:
+    def _tip_is_the_hash(self, before: Position, after: Position) -> None:
         """Check that T is the hash of the whole history. Independent implementation of SPEC.md §5."""
         if after.tip in self._followed:
             return
@@ -511,24 +527,24 @@ class Checks:
         tag = b"p2pdice/3/step"
         head = bytes((len(tag),)) + tag + bytes((len(parts),))
         tip = sha256(head + b"".join(len(part).to_bytes(4, "big") + part for part in parts)).digest()
-        self._hold(Check.T_IS_THE_HASH_OF_THE_STEP, after.tip == tip, f"step {after.step}")
+        self._hold(Check.THE_TIP_IS_THE_HASH_OF_THE_HISTORY, after.tip == tip, f"step {after.step}")
         signed_by_all = (signed.message for signed in after.entries.values() if signed.message.kind is Kind.LOCK)
         locks = [message.body[:32] for message in signed_by_all if isinstance(message.body, bytes)]
         self._hold(Check.LOCKS_AGREE, len(set(locks)) <= 1, f"step {before.step} closed with different LOCKs")
 
-    def _no_secret_before_a_lock(self, machine: Machine, message: Message) -> None:
+    def _opens_after_the_lock(self, machine: Machine, message: Message) -> None:
         """Check that no secret is sent before the LOCK that precedes its step is closed (SPEC.md §5)."""
         assert machine.match is not None
         chain = machine.match.history.chain
         place = chain[message.step] if message.step < len(chain) else None
         is_locked = place is not None and chain[message.step - 1].kind is Kind.LOCK and place.root_step == place.step
         self._hold(
-            Check.NO_SECRET_BEFORE_A_LOCK,
+            Check.NO_SECRET_IS_SENT_BEFORE_ITS_LOCK,
             is_locked,
             f"node {machine.node} sends {RULES[message.kind].name} in step {message.step}",
         )
 
-    def _secrets_stay(self, machine: Machine, data: bytes) -> None:
+    def _contains_no_unopened_secret(self, machine: Machine, data: bytes) -> None:
         """Check that no frame contains a share or a hand key before the step that opens it."""
         assert machine.match is not None
         position = machine.match.history.position
@@ -543,12 +559,12 @@ class Checks:
             secrets.append(derive_secret(seed, position.deal.context, "hand"))
         given_away = (secret for secret in secrets if secret in data)
         self._hold(
-            Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME,
+            Check.NO_FRAME_CONTAINS_AN_UNOPENED_SECRET,
             all(any(secret in opened for opened in self._opened) for secret in given_away),
             f"node {machine.node} gives a secret away in step {position.step}",
         )
 
-    def _resigns_only_when_asked(self, machine: Machine, message: Message) -> None:
+    def _resigns_on_purpose(self, machine: Machine, message: Message) -> None:
         """Check that no player resigns because of a crash (docs/threat-model.md).
 
         A player may resign whose restored backup lacks secrets, or a guest whose host withdrew the match although other
@@ -556,13 +572,13 @@ class Checks:
         """
         if message.kind is Kind.RESIGN:
             willing = machine.has_conceded or machine.author in self._restored or machine.was_called_off
-            self._hold(Check.NOBODY_RESIGNS_UNASKED, willing, f"node {machine.node} in step {message.step}")
+            self._hold(Check.NOBODY_RESIGNS_BY_MISTAKE, willing, f"node {machine.node} in step {message.step}")
 
     def _one_message_per_slot(self, machine: Machine, signed: Signed) -> None:
         """Check that an honest player signs one message per slot, despite crashes and disk errors (SPEC.md §5)."""
         place = slot(signed.message)
         if signed.message.kind in VOTES and place not in self._signed:
-            self._votes_take_their_time(machine)
+            self._votes_not_too_often(machine)
         known = self._signed.setdefault(place, signed.id)
         if known != signed.id and machine.author in self._restored and not self._is_held(known):
             # The backup lacks a message that no peer has received. The author may sign another.
@@ -574,22 +590,22 @@ class Checks:
             f"now {RULES[signed.message.kind].name}",
         )
 
-    def _votes_take_their_time(self, machine: Machine) -> None:
+    def _votes_not_too_often(self, machine: Machine) -> None:
         """Check that a node does not rush through rounds of votes, but waits for other votes in each (SPEC.md §6)."""
         second = machine.author, int(self.world.scheduler.now)
         self._votes[second] += 1
         votes = self._votes[second]
         self._hold(
-            Check.VOTES_TAKE_THEIR_TIME, votes <= VOTES_A_SECOND, f"node {machine.node} signs {votes} in a second"
+            Check.NO_NODE_VOTES_TOO_OFTEN, votes <= VOTES_A_SECOND, f"node {machine.node} signs {votes} in a second"
         )
 
-    def _questions_are_bounded(self, machine: Machine, author: int) -> None:
+    def _asks_not_too_often(self, machine: Machine, author: int) -> None:
         """Check that a node does not send too many requests to a peer (SPEC.md §10)."""
         second = machine.node, author, int(self.world.scheduler.now)
         self._questions[second] += 1
         asked = self._questions[second]
         self._hold(
-            Check.QUESTIONS_ARE_BOUNDED,
+            Check.NO_NODE_ASKS_TOO_OFTEN,
             asked <= QUESTIONS_A_SECOND,
             f"node {machine.node} asks {author} {asked} times in a second",
         )
@@ -625,7 +641,11 @@ class Checks:
         replica, ballot = match.replica, match.replica.ballot
         for book in (ballot.branches.later, replica._votes_ahead):
             kept = max((len(messages) for messages in book.values()), default=0)
-            self._hold(Check.KEPT_FOR_LATER, kept <= limits.FUTURE_PER_AUTHOR + 1, f"{kept} messages of one author")
+            self._hold(
+                Check.MESSAGES_KEPT_FOR_LATER_ARE_BOUNDED,
+                kept <= limits.FUTURE_PER_AUTHOR + 1,
+                f"{kept} messages of one author",
+            )
         if self.world.scheduler.events % 8:
             return
         bound = 64 * self.world.plan.players + len(match.history.chain)

@@ -34,6 +34,11 @@ class Bug(NamedTuple):
     seed: int
     """A seed whose world catches it quickly."""
 
+    @property
+    def name(self) -> str:
+        """What is wrong, in words."""
+        return self.plant.__name__.replace("_", " ")
+
 
 class EveningBug(NamedTuple):
     """A bug in purses, which an evening of matches must catch."""
@@ -45,6 +50,8 @@ class EveningBug(NamedTuple):
 
 
 def ends_are_not_settled() -> AbstractContextManager[None]:
+    """A node does not write the end of a match to its owner's purse."""
+
     def bad(keeper: PurseKeeper, end: End, evidence: Value) -> None:
         """Do nothing."""
 

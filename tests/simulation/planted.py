@@ -77,7 +77,7 @@ def _dropping(plant: Plant, is_dropped: Callable[[Match, Effect], bool]) -> Abst
     return replaced(Match, Match.handle, bad)
 
 
-def send_before_store(plant: Plant) -> AbstractContextManager[None]:
+def frames_are_sent_before_the_store_is_written(plant: Plant) -> AbstractContextManager[None]:
     """A node sends frames before it has written its store."""
     steps = Outbox.steps
 
@@ -95,7 +95,7 @@ def send_before_store(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Outbox, Outbox[Any].steps, bad)
 
 
-def a_choice_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
+def moves_are_sent_before_they_are_stored(plant: Plant) -> AbstractContextManager[None]:
     """A move is sent before it is on the disk."""
     binds = Rule[Any].binds
 
@@ -108,7 +108,7 @@ def a_choice_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Rule, Rule[Any].binds, bad)
 
 
-def what_witnesses_signed_does_not_bind(plant: Plant) -> AbstractContextManager[None]:
+def openings_are_sent_before_they_are_stored(plant: Plant) -> AbstractContextManager[None]:
     """A REVEAL or OPEN is sent before it is on the disk, even if witnesses' signatures in it arrived just now."""
     may_carry_more = kinds_module._may_carry_more
 
@@ -120,7 +120,7 @@ def what_witnesses_signed_does_not_bind(plant: Plant) -> AbstractContextManager[
     return replaced(kinds_module, may_carry_more, bad)
 
 
-def the_note_runs_ahead(plant: Plant) -> AbstractContextManager[None]:
+def commits_are_confirmed_before_they_are_on_the_disk(plant: Plant) -> AbstractContextManager[None]:
     """The store confirms a commit, and its note counts it, before the disk is synchronized."""
     convert = Database._convert
 
@@ -134,7 +134,7 @@ def the_note_runs_ahead(plant: Plant) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
+def rolls_have_no_lock(plant: Plant) -> Iterator[None]:
     """A roll has no LOCK: players reveal as soon as all have committed."""
     scripts = {**SCRIPTS, Purpose.DEAL: (Kind.COMMIT, Kind.REVEAL), Purpose.SEATING: (Kind.COMMIT, Kind.REVEAL)}
 
@@ -150,7 +150,7 @@ def no_lock_before_reveal(plant: Plant) -> Iterator[None]:
         yield
 
 
-def hash_without_the_step(plant: Plant) -> AbstractContextManager[None]:
+def the_tip_does_not_cover_the_step_number(plant: Plant) -> AbstractContextManager[None]:
     """The hash T does not cover the number of the step."""
 
     def bad(tag: str, *parts: bytes | int) -> bytes:
@@ -182,7 +182,7 @@ def _on_resume(break_it: Callable[[Match], None]) -> AbstractContextManager[None
 
 
 @contextmanager
-def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
+def a_restarted_node_draws_new_secrets(plant: Plant) -> Iterator[None]:
     """A restarted node draws new secrets, and does not check whether they match its commitments."""
 
     def fresh(match: Match) -> None:
@@ -204,7 +204,7 @@ def fresh_secrets_on_resume(plant: Plant) -> Iterator[None]:
         yield
 
 
-def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
+def signatures_in_pages_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
     """A node does not check the signatures of messages in pages."""
     take_page = Match._take_page
 
@@ -219,7 +219,7 @@ def pages_are_believed(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Match, Match._take_page, bad)
 
 
-def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[None]:
+def a_duplicate_counts_as_a_contradiction(plant: Plant) -> AbstractContextManager[None]:
     """A message that arrives twice counts as two different messages for one slot."""
     take = Ballot.take
 
@@ -234,7 +234,7 @@ def every_duplicate_is_an_equivocation(plant: Plant) -> AbstractContextManager[N
     return replaced(Ballot, Ballot.take, bad)
 
 
-def the_first_of_two_messages_counts(plant: Plant) -> AbstractContextManager[None]:
+def a_second_message_for_a_slot_is_ignored(plant: Plant) -> AbstractContextManager[None]:
     """A node ignores a second message for one slot."""
 
     def blind(first: Signed, second: Signed) -> str:
@@ -264,7 +264,7 @@ def shares_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
     return _not_judged(plant, Kind.REVEAL)
 
 
-def hands_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
+def hand_keys_are_not_checked(plant: Plant) -> AbstractContextManager[None]:
     """An opened hand key is not compared with its commitment."""
     return _not_judged(plant, Kind.OPEN)
 
@@ -290,7 +290,7 @@ def stakes_are_not_checked(plant: Plant) -> Iterator[None]:
         yield
 
 
-def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[None]:
+def messages_for_later_steps_are_not_limited(plant: Plant) -> AbstractContextManager[None]:
     """A node keeps an unlimited number of messages for later steps."""
 
     def bad(branches: Branches, signed: Signed, *, is_kept: bool = False) -> Outcome:
@@ -304,7 +304,7 @@ def later_steps_are_kept_without_end(plant: Plant) -> AbstractContextManager[Non
     return replaced(Branches, Branches.keep_for_later, bad)
 
 
-def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
+def missing_messages_are_not_requested(plant: Plant) -> AbstractContextManager[None]:
     """A node does not request the messages of a peer that announces more than the node has."""
     lacks = CatchUp._lacks
 
@@ -317,7 +317,7 @@ def nobody_asks_who_holds_more(plant: Plant) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def every_page_is_the_first(plant: Plant) -> Iterator[None]:
+def every_page_starts_at_the_beginning(plant: Plant) -> Iterator[None]:
     """Every page starts at the beginning, not where the last one ended. Pages are small, so that there are many."""
     answer = CatchUp.answer
 
@@ -330,7 +330,7 @@ def every_page_is_the_first(plant: Plant) -> Iterator[None]:
         yield
 
 
-def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
+def messages_of_a_step_are_not_sorted(plant: Plant) -> AbstractContextManager[None]:
     """The messages of a step are not sorted by author."""
     follow = History.follow
 
@@ -345,7 +345,7 @@ def entries_in_order_of_arrival(plant: Plant) -> AbstractContextManager[None]:
     return replaced(History, History.follow, bad)
 
 
-def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
+def the_match_ends_only_when_all_have_signed(plant: Plant) -> AbstractContextManager[None]:
     """A match is over only when all players have signed the result."""
     await_results = Waiting._await_results
 
@@ -360,7 +360,7 @@ def the_end_waits_for_everybody(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Waiting, Waiting._await_results, bad)
 
 
-def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:
+def hand_key_and_share_are_equal(plant: Plant) -> AbstractContextManager[None]:
     """A player's hand key and share are the same secret."""
 
     def bad(seed: bytes, context: Context, purpose: str) -> bytes:
@@ -370,7 +370,7 @@ def one_secret_for_all(plant: Plant) -> AbstractContextManager[None]:
     return replaced(signer_module, derive_secret, bad)
 
 
-def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
+def evicted_players_leave_the_base_at_once(plant: Plant) -> AbstractContextManager[None]:
     """A player who is voted absent no longer counts in the next vote, even before the next LOCK."""
 
     def bad(
@@ -390,7 +390,7 @@ def a_base_that_shrinks(plant: Plant) -> AbstractContextManager[None]:
     return replaced(history_module, advance, bad)
 
 
-def rounds_take_no_time(plant: Plant) -> AbstractContextManager[None]:
+def rounds_of_votes_do_not_wait(plant: Plant) -> AbstractContextManager[None]:
     """A node leaves a round of votes as soon as it has voted, without waiting for other votes."""
     ripe_nil = Voter._ripe_nil
 
@@ -403,7 +403,7 @@ def rounds_take_no_time(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Voter, Voter._ripe_nil, bad)
 
 
-def a_culprits_message_is_taken(plant: Plant) -> AbstractContextManager[None]:
+def a_proven_cheat_stays_in_the_match(plant: Plant) -> AbstractContextManager[None]:
     """A player who is proven to have cheated stays in the match."""
 
     def bad(ballot: Ballot, author: int, tip: bytes = b"") -> None:
@@ -412,7 +412,7 @@ def a_culprits_message_is_taken(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Ballot, Ballot.convict, bad)
 
 
-def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
+def absence_counts_as_misconduct(plant: Plant) -> AbstractContextManager[None]:
     """A player who is voted absent counts as a cheat."""
     close = Replica._close
 
@@ -425,7 +425,7 @@ def silence_is_misconduct(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Replica, Replica._close, bad)
 
 
-def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
+def nobody_votes_that_another_is_absent(plant: Plant) -> AbstractContextManager[None]:
     """No player ever votes that another is absent."""
 
     def bad(clock: Timeouts, missing: Iterable[int], out: Iterable[int]) -> float:
@@ -435,7 +435,7 @@ def nobody_loses_patience(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Timeouts, Timeouts.due, bad)
 
 
-def what_has_no_place_is_forgotten(plant: Plant) -> AbstractContextManager[None]:
+def messages_without_a_place_are_not_kept(plant: Plant) -> AbstractContextManager[None]:
     """A message without a place in the history is not compared with later messages of its author."""
 
     def bad(replica: Replica, signed: Signed) -> None:
@@ -444,7 +444,7 @@ def what_has_no_place_is_forgotten(plant: Plant) -> AbstractContextManager[None]
     return replaced(Replica, Replica._put_aside, bad)
 
 
-def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
+def useless_pages_are_requested_for_ever(plant: Plant) -> AbstractContextManager[None]:
     """A node keeps requesting pages from a peer whose pages do not advance the history."""
     go_on = CatchUp.go_on
 
@@ -456,7 +456,7 @@ def answers_may_be_of_no_use(plant: Plant) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def voted_absent_before_it_is_formed(plant: Plant) -> Iterator[None]:
+def absent_players_are_evicted_from_a_proposal(plant: Plant) -> Iterator[None]:
     """A player who has not signed COMMIT of the first roll is voted absent."""
     vote = Match._vote
 
@@ -474,7 +474,7 @@ def voted_absent_before_it_is_formed(plant: Plant) -> Iterator[None]:
         yield
 
 
-def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
+def players_are_bound_to_several_proposals(plant: Plant) -> AbstractContextManager[None]:
     """A player who has signed the COMMIT of the first roll in one proposal also signs it in others."""
     may_commit = Proposals._may_commit
 
@@ -486,7 +486,7 @@ def bound_by_many_proposals(plant: Plant) -> AbstractContextManager[None]:
     return replaced(Proposals, Proposals._may_commit, bad)
 
 
-def a_late_contradiction_counts(plant: Plant) -> AbstractContextManager[None]:
+def a_late_contradiction_reopens_a_step(plant: Plant) -> AbstractContextManager[None]:
     """A cheat counts as absent from a step even if others have signed after it."""
     line = Ballot.line
 
@@ -516,43 +516,42 @@ def all_votes_are_stored(plant: Plant) -> AbstractContextManager[None]:
 
 
 PLANTED: Final[Mapping[str, Bug]] = {
-    "LOCKs are not compared": Bug(locks_are_not_compared, Check.LOCKS_AGREE, 371),
-    "a base that shrinks": Bug(a_base_that_shrinks, Check.NOBODY_IS_EVICTED_BUT_BY_VOTES, 34),
-    "a culprit's message is taken": Bug(a_culprits_message_is_taken, Check.EVERY_MATCH_ENDS, 379),
-    "a choice is sent before it is on the disk": Bug(a_choice_does_not_bind, Check.STORED_BEFORE_SENT, 0),
-    "a late contradiction counts": Bug(a_late_contradiction_counts, Check.WHAT_OTHERS_WENT_ON_WITH_STANDS, 156),
-    "all votes are stored": Bug(all_votes_are_stored, Check.THE_STORE_GROWS_WITH_THE_MATCH, 85),
-    "answers may be of no use": Bug(answers_may_be_of_no_use, Check.QUESTIONS_ARE_BOUNDED, 768),
-    "bound by many proposals": Bug(bound_by_many_proposals, Check.NOBODY_IS_BOUND_TWICE, 559),
-    "entries in order of arrival": Bug(entries_in_order_of_arrival, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 0),
-    "every duplicate is an equivocation": Bug(
-        every_duplicate_is_an_equivocation, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 2
-    ),
-    "every page is the first": Bug(every_page_is_the_first, Check.EVERY_MATCH_ENDS, 80),
-    "fresh secrets on resume": Bug(fresh_secrets_on_resume, Check.NO_HONEST_PLAYER_IS_BLAMED, 16),
-    "hands are not checked": Bug(hands_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 514),
-    "hash without the step": Bug(hash_without_the_step, Check.T_IS_THE_HASH_OF_THE_STEP, 0),
-    "later steps are kept without end": Bug(later_steps_are_kept_without_end, Check.KEPT_FOR_LATER, 72),
-    "no LOCK before REVEAL": Bug(no_lock_before_reveal, Check.NO_SECRET_BEFORE_A_LOCK, 0),
-    "nobody asks who holds more": Bug(nobody_asks_who_holds_more, Check.EVERY_MATCH_ENDS, 2),
-    "nobody loses patience": Bug(nobody_loses_patience, Check.EVERY_MATCH_ENDS, 10),
-    "one secret for all": Bug(one_secret_for_all, Check.UNOPENED_SECRETS_ARE_IN_NO_FRAME, 0),
-    "own messages are not stored": Bug(own_messages_are_not_stored, Check.STORED_BEFORE_SENT, 0),
-    "pages are believed": Bug(pages_are_believed, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 153),
-    "rounds take no time": Bug(rounds_take_no_time, Check.VOTES_TAKE_THEIR_TIME, 6),
-    "send before store": Bug(send_before_store, Check.STORED_BEFORE_SENT, 0),
-    "shares are not checked": Bug(shares_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 523),
-    "silence is misconduct": Bug(silence_is_misconduct, Check.THE_VERIFIER_NAMES_THE_CULPRIT, 6),
-    "stakes are not checked": Bug(stakes_are_not_checked, Check.THE_CULPRIT_IS_NAMED, 818),
-    "stakes are not stored": Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_UNASKED, 285),
-    "the end waits for everybody": Bug(the_end_waits_for_everybody, Check.EVERY_MATCH_ENDS, 38),
-    "the first of two messages counts": Bug(the_first_of_two_messages_counts, Check.TWO_MESSAGES_ARE_A_PROOF, 44),
-    "the note runs ahead of the disk": Bug(the_note_runs_ahead, Check.THE_NOTE_IS_NOT_AHEAD, 16),
-    "voted absent before it is formed": Bug(
-        voted_absent_before_it_is_formed, Check.NOBODY_IS_ABSENT_FROM_A_PROPOSAL, 70
-    ),
-    "what has no place is forgotten": Bug(what_has_no_place_is_forgotten, Check.TWO_MESSAGES_ARE_A_PROOF, 10),
-    "what witnesses signed does not bind": Bug(what_witnesses_signed_does_not_bind, Check.STORED_BEFORE_SENT, 1),
+    bug.name: bug
+    for bug in (
+        Bug(a_duplicate_counts_as_a_contradiction, Check.THE_VERIFIER_CONFIRMS_ACCUSATIONS, 2),
+        Bug(a_late_contradiction_reopens_a_step, Check.A_LATE_CONTRADICTION_CHANGES_NO_STEP, 156),
+        Bug(a_proven_cheat_stays_in_the_match, Check.EVERY_MATCH_ENDS, 379),
+        Bug(a_restarted_node_draws_new_secrets, Check.NO_HONEST_PLAYER_IS_BLAMED, 16),
+        Bug(a_second_message_for_a_slot_is_ignored, Check.CONTRADICTIONS_ARE_PROVEN, 44),
+        Bug(absence_counts_as_misconduct, Check.THE_VERIFIER_CONFIRMS_ACCUSATIONS, 6),
+        Bug(absent_players_are_evicted_from_a_proposal, Check.NOBODY_IS_EVICTED_FROM_A_PROPOSAL, 70),
+        Bug(all_votes_are_stored, Check.STORED_VOTES_ARE_BOUNDED, 85),
+        Bug(commits_are_confirmed_before_they_are_on_the_disk, Check.NO_CONFIRMED_DATA_IS_LOST, 16),
+        Bug(every_page_starts_at_the_beginning, Check.EVERY_MATCH_ENDS, 80),
+        Bug(evicted_players_leave_the_base_at_once, Check.NOBODY_IS_EVICTED_WITHOUT_VOTES, 34),
+        Bug(frames_are_sent_before_the_store_is_written, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 0),
+        Bug(hand_key_and_share_are_equal, Check.NO_FRAME_CONTAINS_AN_UNOPENED_SECRET, 0),
+        Bug(hand_keys_are_not_checked, Check.CHEATS_ARE_NOTICED, 514),
+        Bug(locks_are_not_compared, Check.LOCKS_AGREE, 371),
+        Bug(messages_for_later_steps_are_not_limited, Check.MESSAGES_KEPT_FOR_LATER_ARE_BOUNDED, 72),
+        Bug(messages_of_a_step_are_not_sorted, Check.THE_VERIFIER_CONFIRMS_ACCUSATIONS, 0),
+        Bug(messages_without_a_place_are_not_kept, Check.CONTRADICTIONS_ARE_PROVEN, 10),
+        Bug(missing_messages_are_not_requested, Check.EVERY_MATCH_ENDS, 2),
+        Bug(moves_are_sent_before_they_are_stored, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 0),
+        Bug(nobody_votes_that_another_is_absent, Check.EVERY_MATCH_ENDS, 10),
+        Bug(openings_are_sent_before_they_are_stored, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 1),
+        Bug(own_messages_are_not_stored, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 0),
+        Bug(players_are_bound_to_several_proposals, Check.NOBODY_IS_BOUND_TO_TWO_PROPOSALS, 559),
+        Bug(rolls_have_no_lock, Check.NO_SECRET_IS_SENT_BEFORE_ITS_LOCK, 0),
+        Bug(rounds_of_votes_do_not_wait, Check.NO_NODE_VOTES_TOO_OFTEN, 6),
+        Bug(shares_are_not_checked, Check.CHEATS_ARE_NOTICED, 523),
+        Bug(signatures_in_pages_are_not_checked, Check.THE_VERIFIER_CONFIRMS_ACCUSATIONS, 153),
+        Bug(stakes_are_not_checked, Check.CHEATS_ARE_NOTICED, 818),
+        Bug(stakes_are_not_stored, Check.NOBODY_RESIGNS_BY_MISTAKE, 285),
+        Bug(the_match_ends_only_when_all_have_signed, Check.EVERY_MATCH_ENDS, 38),
+        Bug(the_tip_does_not_cover_the_step_number, Check.THE_TIP_IS_THE_HASH_OF_THE_HISTORY, 0),
+        Bug(useless_pages_are_requested_for_ever, Check.NO_NODE_ASKS_TOO_OFTEN, 768),
+    )
 }
 """By name."""
 

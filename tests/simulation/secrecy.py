@@ -154,5 +154,7 @@ def compare(plan: Plan, chance: Random) -> int:
     seen = second.sent[: len(before)]
     if before != seen:
         where = next(index for index in range(len(before)) if before[index : index + 1] != seen[index : index + 1])
-        raise Violation(Check.SECRETS_LEAVE_NO_TRACE, f"frame {where} of {opening} depends on the {target.purpose}")
+        raise Violation(
+            Check.NO_FRAME_DEPENDS_ON_AN_UNOPENED_SECRET, f"frame {where} of {opening} depends on the {target.purpose}"
+        )
     return len(before)

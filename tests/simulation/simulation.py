@@ -525,9 +525,9 @@ class Simulation:
             raise Violation(Check.EVERY_MATCH_ENDS, f"no progress: {stuck}")
         self.checks.counts[Check.EVERY_MATCH_ENDS] += 1
         if cheat is not None and cheat.is_detectable() and not plan.faults:  # faults may lose the proof
-            self.checks.counts[Check.THE_CULPRIT_IS_NAMED] += 1
+            self.checks.counts[Check.CHEATS_ARE_NOTICED] += 1
             if plan.culprit not in self.checks.blamed:
-                raise Violation(Check.THE_CULPRIT_IS_NAMED, f"no honest player noticed {plan.misbehaviour}")
+                raise Violation(Check.CHEATS_ARE_NOTICED, f"no honest player noticed {plan.misbehaviour}")
         self.checks.at_the_end()
         figures.steps = max(
             (machine.match.history.position.step for machine in self.honest() if machine.match is not None), default=0

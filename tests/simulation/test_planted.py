@@ -80,20 +80,20 @@ def is_found_but_never_runs(plant: Plant) -> Iterator[None]:
 
 def test_an_exception_does_not_count_as_a_catch() -> None:
     with pytest.raises(NotCaughtError, match=r"an exception instead of a failed check(.|\n)*AttributeError"):
-        catch(Bug(reads_what_is_gone, Check.STORED_BEFORE_SENT, 0), 0)
+        catch(Bug(reads_what_is_gone, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 0), 0)
 
 
 def test_another_failed_check_does_not_count_as_a_catch() -> None:
-    with pytest.raises(NotCaughtError, match="this failed first: stored before sent"):
+    with pytest.raises(NotCaughtError, match="this failed first: messages are stored before sending"):
         catch(Bug(own_messages_are_not_stored, Check.ONE_MESSAGE_PER_SLOT, 0), 0)
 
 
 def test_a_bug_that_never_ran_does_not_count_as_caught() -> None:
     with pytest.raises(NotCaughtError, match="never ran"):
-        catch(Bug(is_found_but_never_runs, Check.STORED_BEFORE_SENT, 0), 0)
-    assert not catch(Bug(does_nothing, Check.STORED_BEFORE_SENT, 0), 0)
+        catch(Bug(is_found_but_never_runs, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 0), 0)
+    assert not catch(Bug(does_nothing, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 0), 0)
     with pytest.raises(NotCaughtError, match="not caught by 2 seeds"):
-        first_catch(Bug(does_nothing, Check.STORED_BEFORE_SENT, 0), 2)
+        first_catch(Bug(does_nothing, Check.MESSAGES_ARE_STORED_BEFORE_SENDING, 0), 2)
 
 
 def test_a_plant_whose_target_is_gone_fails() -> None:

@@ -46,4 +46,4 @@ def test_a_secret_that_shows_is_found() -> None:
         return None
 
     with replaced(Match, Match._compare_notes, leaky):
-        assert next(filter(None, map(violated, range(6, 40)))) is Check.SECRETS_LEAVE_NO_TRACE
+        assert next(filter(None, map(violated, range(6, 40)))) is Check.NO_FRAME_DEPENDS_ON_AN_UNOPENED_SECRET
