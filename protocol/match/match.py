@@ -421,7 +421,7 @@ class Match:
         # After the end, any RESULT may be the last missing one.
         position = self.history.position
         is_open = position.step >= FORMED and position.kind is not None
-        self._calm_tip = position.tip if is_open and self.waiting.may_sign and not self._diverged else b""
+        self._calm_tip = position.tip if is_open else b""
 
     def _vote(self) -> bool:
         """Sign and send the vote that this node owes, and return whether there was one."""

@@ -82,7 +82,7 @@ def test_the_last_receipt_confirms_the_end_without_a_timer(players: int) -> None
 def test_skipping_checks_whose_result_cannot_have_changed_makes_no_difference(
     preset: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds when links break, too."""
+    """This holds when links break and nodes restart, too."""
 
     def play() -> tuple[World, int]:
         with patch.object(Match, "_pump", autospec=True, side_effect=Match._pump) as look:
@@ -96,6 +96,10 @@ def test_skipping_checks_whose_result_cannot_have_changed_makes_no_difference(
                     world.cut(one, other)
                 elif number % 100 == 75:
                     world.link(one, other)
+                elif number % 400 == 180:
+                    world.crash(one)
+                elif number % 400 == 185:
+                    world.restart(one)
         return world, look.call_count
 
     world, looks = play()
