@@ -19,13 +19,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cli.home import EscapingFormatter, PrivateFileHandler
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.position import FORMED
-from protocol.crypto.hashing import tagged_hash
+from protocol.crypto.hashing import derive_secret, tagged_hash
 from protocol.crypto.keys import MatchKey
-from protocol.events import Stopped
+from protocol.events import Stopped, YourTurn
 from protocol.match.lobby import TableSettings
+from protocol.net.link import Link
 from protocol.node.node import Node
 from protocol.storage.home import Home
-from protocol.wire.frames import Carried, decode_frame
+from protocol.wire.frames import Carried, Page, decode_frame
 from protocol.wire.messages import Kind
 from tests.network import views
 from tests.network.company import CLASSIC, Company, Player, agree, company
@@ -65,11 +66,43 @@ async def test_no_log_and_no_repr_contains_a_secret(people: Company, caplog: pyt
             assert not [spelling for spelling in spellings(secret) if spelling in told]
 
 
-async def test_no_transcript_contains_a_secret_of_the_node(people: Company) -> None:
+async def test_no_frame_and_no_transcript_contains_a_secret_before_it_is_opened(
+    people: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hand key is sent only in an OPEN, and a share only in a REVEAL. All other secrets are never sent."""
+    sent: list[bytes] = []
+    queue = Link.queue
+
+    def queue_and_note(link: Link, frame: bytes) -> None:
+        sent.append(frame)
+        queue(link, frame)
+
+    monkeypatch.setattr(Link, "queue", queue_and_note)
     players, _ = await people.table(2)
+    await players[0].until(YourTurn)
+    players[0].node.say("good luck")
     transcript = await agree(*players)
     for player in players:
-        assert not [secret for secret in secrets_of(player.node) if secret in transcript]
+        for secret in secrets_of(player.node):
+            assert not [data for data in (*sent, transcript) if secret in data or secret.hex().encode() in data]
+        assert player.node.match is not None
+        seed, chain = player.node._active.proposals._seed, player.node.match.history.chain
+        dealt = {position.deal.context for position in chain if position.deal is not None}
+        rolled = {position.committed.context for position in chain if position.committed is not None}
+        for contexts, purpose, opening in ((dealt, "hand", Kind.OPEN), (rolled, "share", Kind.REVEAL)):
+            keys = [derive_secret(seed, context, purpose) for context in contexts]
+            assert {kind for key in keys for kind in kinds_with(key, sent)} == {opening}
+
+
+def kinds_with(secret: bytes, frames: list[bytes]) -> Iterator[int | None]:
+    """Yield the kinds of messages in these frames that contain a secret, and None if it is elsewhere in a frame."""
+    for data in frames:
+        if secret in data:
+            frame = decode_frame(data)
+            wires = [(frame.data, frame.signature)] if isinstance(frame, Carried) else []
+            wires += frame.messages if isinstance(frame, Page) else ()
+            kinds = [parse_signed(*wire).message.kind for wire in wires if secret in wire[0]]
+            yield from kinds or (None,)
 
 
 @pytest.mark.parametrize("hosts", [True, False], ids=["the host's", "a guest's"])
