@@ -209,7 +209,7 @@ class Journal:
                     self._resume(each)
                 else:
                     raise ValueError("this is a second heading")
-            # A file with only the beginning of the heading is from this arena, which was killed while writing it.
+            # Without a complete line, the file may begin with a part of this heading: an earlier run was killed then.
             if not file.size and not begun.startswith(file.rest):
                 raise ValueError("this is not the heading of this arena")
         return file.size

@@ -49,8 +49,8 @@ class TypedWord(NamedTuple):
 
 
 WORDS: Final = (
-    TypedWord("next", "r", "next step, like Enter; next round goes to the next round"),
-    TypedWord("back", "r", "previous step; back round goes back a round"),
+    TypedWord("next", "r", 'next step, like Enter; "next round" skips the rest of the round'),
+    TypedWord("back", "r", 'previous step; "back round" goes to the start of a round'),
     TypedWord("play", "r", "play without keys; Enter stops"),
     TypedWord("round", "r", "go to a round: round 3, or just 3"),
     TypedWord("start", "r", "go to the start"),

@@ -318,7 +318,7 @@ def motes_sections() -> Iterator[Section]:
 
 def typed(*, motes: bool, stakes: bool) -> list[str]:
     """Return the moves that motes and stakes add, as they are typed."""
-    deeds = f"what a die of the graveyard does ({', '.join(map(_typed, POWERS.values()))})"
+    deeds = f"the power of a die in the graveyard ({', '.join(map(_typed, POWERS.values()))})"
     examples = [deeds, "pass", f"lose {MOTES[4].capitalize()}", f"crown {MOTES[5].capitalize()}"]
     return [*(["stake 50"] if stakes else []), *(examples if motes else [])]
 

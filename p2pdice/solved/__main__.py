@@ -30,7 +30,7 @@ WORST_MATCH: Final = 0.53
 """The largest acceptable share of matches that a best response wins."""
 ROUNDS: Final = [f"{opener}-{responder}" for opener, responder in product(range(1, net.MOST_DICE + 1), repeat=2)]
 PARTS: Final = ("rounds", "perudo", "two", "more")
-"""The parts of the training: the solved rounds with their net, and the two nets trained by self-play."""
+"""The parts of the training: the solved rounds with their net, and the three nets trained by self-play."""
 
 
 def strategy(opener: int, responder: int) -> Strategy:

@@ -2,7 +2,7 @@
 
 For classic between two players with at most five dice each, rounds with at most three dice in each cup have tables with
 the solved policy. For the other rounds a net has learnt the solved policy: see :mod:`p2pdice.solved.net`. For more
-players and other rulesets, two nets were trained by self-play: see :mod:`p2pdice.solved.learnt`.
+players and other rulesets, three nets were trained by self-play: see :mod:`p2pdice.solved.learnt`.
 
 A table is named after the opener's number of dice and the other player's number of dice. Its file is compressed by
 zlib, and has an entry for each sequence of bids after which at least one hand does not always call::

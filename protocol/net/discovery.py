@@ -412,7 +412,8 @@ def _is_instance(key: str) -> bool:
 
 
 def _can_be_spelled(name: str) -> bool:
-    """Return whether a name read from a packet can be written to one. Decoding lengthens invalid UTF-8."""
+    """Return whether a name read from a packet still fits into one: decoding replaced each invalid byte by U+FFFD,
+    which takes three bytes."""
     labels = name.removesuffix(".").split(".")
     return all(1 <= len(label.encode()) <= _LABEL for label in labels) and len(name.encode()) <= _NAME
 

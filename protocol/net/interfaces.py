@@ -153,7 +153,7 @@ def hosts_to_dial(host: str) -> tuple[str, ...]:
     if not _needs_zone(address) or "%" in host:
         return (host,)
     zones: list[int] = []
-    with suppress(OSError):  # the system is busy changing them; a dial without a zone fails anyway
+    with suppress(OSError):  # while the system changes its interfaces, the dial fails without a zone
         zones += (each.number for each in interfaces() if each.number and any(map(_needs_zone, each.addresses)))
     return tuple(f"{host}%{zone}" for zone in zones) or (host,)
 

@@ -480,8 +480,8 @@ class _Group:
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-            # On Linux, a socket can join on at most 20 interfaces. But all sockets on the port receive a group that any
-            # socket of the machine has joined: if another socket joins, ears receives it (ip(7), IP_MULTICAST_ALL).
+            # On Linux, a socket can join a group on at most 20 interfaces. But every socket on the port receives the
+            # packets of a group that any socket of the machine has joined (ip(7), IP_MULTICAST_ALL).
             another = socket.socket(self._version.family, socket.SOCK_DGRAM)
             try:
                 another.setsockopt(self._version.level, self._version.join, membership)

@@ -194,7 +194,9 @@ class Talking:
             raise NodeError(ErrorCode.FAILED, "nobody is there to hear it")
         now = self._runtime.loop.time()
         if not self._pace.admits(now):
-            raise NodeError(ErrorCode.FAILED, "too many words at once: the others would not hear them", "wait a second")
+            raise NodeError(
+                ErrorCode.FAILED, "too many messages at once: the others would not receive them", "wait a second"
+            )
         # Based on the clock, because the last number is not stored, and a restarted program must use a higher one.
         self._number = max(self._number + 1, time.time_ns() // 1_000_000)
         for floor in heard_at:

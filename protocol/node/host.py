@@ -169,7 +169,7 @@ class Host:
             awaited = tuple(roster[author].join.identity for author in match.history.missing() if author != match.me)
             wrong = {*match.replica.proven, *match.history.withdrawals}
             failed = [roster[author].join.identity for author in sorted(wrong) if author != match.me]
-            if match.history.missing() and not awaited:  # this node cannot sign
+            if match.history.missing() and not awaited:  # only this node's own: its purse is not in order
                 self._runtime.loop.call_soon(self._follow_purses)
         self._attendance.await_(awaited, now)
         if self.has_begun:

@@ -188,7 +188,7 @@ class PlayerSession(Session):
         """Take a frame: any from a player, only NEED from a spectator."""
         if identity in self.authors:
             if isinstance(frame, Have) and frame.match == self.match.id:
-                self.linked(identity)  # over a link that is older than this session
+                self.linked(identity)  # the link may be older than this session
             if isinstance(frame, Need):
                 self._answer(self.authors[identity], frame)
             elif isinstance(frame, Cut):
@@ -201,7 +201,7 @@ class PlayerSession(Session):
             and frame.match == self.match.id
             and self._audience.may_ask(identity, self.match.history.genesis.table)
         ):
-            # A number above all roster indices, which the match uses only to tell askers apart.
+            # A spectator gets a number above all roster indices. The match uses it only to tell askers apart.
             self._answer(self.match.history.roster_size + self._audience.number(identity), frame)
 
     def refused(self, identity: bytes, reason: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from p2pdice.rulesets import Ruleset
 
 LAST: Final = "last"
-"""Stands for the last match, which is the first in the sequence to search."""
+"""The name of the most recent match: the first of those given to :func:`meant`, which are newest first."""
 SHORT_ID: Final = 8
 """The number of digits of a match id that are displayed. File names have at least as many; people may type fewer."""
 LONGEST_SLUG: Final = 24

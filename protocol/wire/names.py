@@ -260,7 +260,8 @@ _ALIKE: Final = (
     ),
     *("あぁ", "いぃ", "うぅ", "えぇ", "おぉ", "つっ", "やゃ", "ゆゅ", "よょ", "わゎ"),
 )
-"""In each item, the first character stands for all: small capitals, Hebrew, Thai, Devanagari, Chinese, kana."""
+"""Further characters that look alike: Latin and Greek letters, Hebrew, Thai, Devanagari, Chinese, kana. All characters
+of a string look like its first."""
 
 
 @cache

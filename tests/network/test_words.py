@@ -135,7 +135,7 @@ async def test_a_player_who_chats_too_fast_is_told_so(people: Company) -> None:
     (host, guest, other), watching, _ = await lobby(people)
     for number in range(limits.WORD_BURST):
         guest.node.say(f"word {number}")
-    with pytest.raises(NodeError, match="too many words at once") as caught:
+    with pytest.raises(NodeError, match="too many messages at once") as caught:
         guest.node.say("one more")
     assert caught.value.hint == "wait a second"
     for player in (host, other, watching):

@@ -36,7 +36,7 @@ def raised(preset: str, old: str, new: str) -> bool:
         ("joker", "4x6", "", "2x1"),
         ("joker", "2x1", "4x2", ""),
         ("joker", "3x1", "", "5x2"),
-        # bs-and-spot-on.txt: as many of a higher face, or more of any face; ones only if they opened
+        # bs-and-spot-on.txt: as many of a higher face, or more of any face; ones only if the round was opened on ones
         ("spot-on", "5x4", "5x6", "5x2"),
         ("spot-on", "4x4", "5x4 5x2", ""),
         ("spot-on", "2x1", "3x1", ""),

@@ -169,7 +169,7 @@ def judge_bytes(played: FairMatch, offset: int, data: bytes) -> Verdict:
 
 
 def judge_file(played: FairMatch, data: bytes) -> Verdict:
-    """Return the verdict on a whole file; a file that begins with the transcript is judged only after it."""
+    """Return the verdict on a whole file. If it begins with the whole transcript, only the rest is judged."""
     if not data.startswith(played.data):
         return verify(data)
     return judge(played, len(played.messages), data[len(played.data) :])

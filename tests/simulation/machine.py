@@ -87,7 +87,7 @@ class _Loop(asyncio.BaseEventLoop):
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        # A real clock advances before even a timer without delay fires.
+        # A real clock advances before a timer fires, even if the timer has no delay.
         return self._handle(max(when, self.time() + TICK), partial(callback, *args))
 
     def call_soon(

@@ -491,7 +491,7 @@ class CopiedCommitment(Misbehaviour):
     may_stop = True
 
     def withholds(self, position: Position) -> bool:
-        if position.kind is not Kind.COMMIT or position.step < FORMED:  # the host waits for the COMMITs of all guests
+        if position.kind is not Kind.COMMIT or position.step < FORMED:  # the host signs the first COMMIT last
             return False
         # Once others vote, they may close the step before the copy arrives, and would then ignore it.
         return not self._originals(position) or self.match.replica.ballot.has_votes
