@@ -25,6 +25,7 @@ from cli.table.screen import Screen
 from protocol.events import Happened
 from tests.cli.paper import Paper
 from tests.network.company import Company, Player, in_mid_match
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -143,7 +144,7 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
     monkeypatch.setattr("cli.table.screen.output_of", lambda _: DummyOutput())
     (ada, ben), _ = await people.table(2)
     await in_mid_match(ada)
-    await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))  # otherwise his table begins there
+    await until(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))  # otherwise his table begins there
     ben.hold()
     ben._listening.cancel()  # his table listens instead
     bid, frame, called = walk("The walk of a bid"), walk("The walk of a frame"), list[str]()
@@ -161,7 +162,7 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
         try:
             keys.send_text("\x1b[A\r")
             last = [*frame.values()][-2:]
-            await ben.until_true(lambda: his.board.state is not state and called[-1:] == last[-1:])
+            await until(lambda: his.board.state is not state and called[-1:] == last[-1:])
         finally:
             sys.setprofile(None)
         for task in tasks:
@@ -188,7 +189,7 @@ async def test_both_walks_pass_few_files_and_functions(people: Company, tmp_path
     """The walks are a typed bid until it is signed, and its frame until the event; other calls do not count."""
     (ada, ben), _ = await people.table(2)
     await in_mid_match(ada)
-    await ben.until_true(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))
+    await until(lambda: len(ben.told(Happened)) == len(ada.told(Happened)))
     table = PlayerTable(ada.node, face=Paper(is_interactive=False))
     for event in ada.events:
         table.take(event)
@@ -206,7 +207,7 @@ async def test_both_walks_pass_few_files_and_functions(people: Company, tmp_path
     try:
         table.obey(bid)
         told = len(ben.told(Happened))
-        await ben.until_true(lambda: len(ben.told(Happened)) > told)
+        await until(lambda: len(ben.told(Happened)) > told)
     finally:
         sys.setprofile(None)
     signed = calls.index(code_of("protocol.wire.messages.sign"))

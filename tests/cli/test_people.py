@@ -34,6 +34,7 @@ from tests.cli.seat import seated
 from tests.network.company import CLASSIC, Company
 from tests.simulation.world import join_record
 from tests.tiers import thoroughly
+from tests.waiting import until
 
 if sys.platform != "win32":
     from tests.cli.screen import Terminal
@@ -425,12 +426,12 @@ async def test_a_table_warns_if_key_and_name_do_not_match(people: Company, tmp_p
     await ada.node.host(TableSettings("Friday", CLASSIC, 3))
     ben = await people.sit("Ben", home=tmp_path / "ben")
     joining = asyncio.create_task(ben.node.join(f"127.0.0.1:{ada.node.port}"))
-    await ada.until_true(lambda: bool(ada.told(SeatAsked)))
+    await until(lambda: bool(ada.told(SeatAsked)))
     ada.node.seat(ada.told(SeatAsked)[0].player)
     await joining
-    await ada.until_true(lambda: bool(ada.told(Unfamiliar)))
+    await until(lambda: bool(ada.told(Unfamiliar)))
     ada.node.start_match()
-    await ada.until_true(lambda: ada.node.match is not None and ada.node.match.is_formed)
+    await until(lambda: ada.node.match is not None and ada.node.match.is_formed)
     (told,) = ada.told(Unfamiliar)
     eve = PlayerInfo("Ben", EVE.fingerprint)
     assert told == Unfamiliar(PlayerInfo("Ben", bens_key), ("Bob",), (eve,), (EVE.fingerprint,))
@@ -483,7 +484,7 @@ async def test_a_newcomer_is_told_apart_from_a_seated_namesake(people: Company, 
     for number in range(2):
         ben = await people.sit("Ben", home=tmp_path / f"Ben {number}")
         joining = asyncio.create_task(ben.node.join(place))
-        await ada.until_true(lambda: bool(ada.node.asked))
+        await until(lambda: bool(ada.node.asked))
         for event in ada.events:
             table.take(event)
         ada.events.clear()
@@ -507,5 +508,5 @@ async def test_a_node_reports_how_well_it_knows_players(people: Company, tmp_pat
     await ada.until(LobbyChanged, lambda event: len(event.players) == 4)
     his, hers = PlayerInfo("Ben", ben.fingerprint), PlayerInfo("Cleo", cleo.fingerprint)
     ada.node.trust(hers)
-    await ada.until_true(lambda: len(ada.told(Recognised)) == 3)
+    await until(lambda: len(ada.told(Recognised)) == 3)
     assert ada.told(Recognised) == [Recognised(his, False, 2), Recognised(hers, False, 0), Recognised(hers, True, 0)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from protocol.consensus.verifier import examine
 from protocol.match.replay import Replay
 from tests.cli.paper import Paper
 from tests.cli.test_replay import play
+from tests.waiting import until
 
 if sys.platform != "win32":
     from tests.cli.screen import Terminal
@@ -252,15 +252,6 @@ def test_other_lines_are_answered_without_changing_the_place(line: str) -> None:
     assert said
     assert all(text.replace("\n", "").isprintable() for text in said)
     assert looking.place == place
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Yield to other tasks until the condition holds."""
-    for _ in range(10**6):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it never came")
 
 
 async def test_play_continues_to_the_end() -> None:

@@ -29,8 +29,9 @@ from tests.cli.paper import Paper, on_paper
 from tests.network.test_forming import in_room
 from tests.network.test_waiting import AUTOMATIC, in_turn, seconds
 from tests.owners import decide, make
-from tests.simulation.room import Person, Room, in_a_room, until
+from tests.simulation.room import Person, Room, in_a_room
 from tests.simulation.small_forming import line
+from tests.waiting import until
 
 SHORT = PRESETS["classic"].with_options({"dice": "2"})
 

@@ -29,6 +29,7 @@ from protocol.wire.genesis import Patience
 from tests.network import views
 from tests.owners import decide, make
 from tests.programs import PATIENCE
+from tests.waiting import until
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "3"})
 HOST = "127.0.0.1"
@@ -94,12 +95,6 @@ class Player:
                     if isinstance(event, kind) and condition(event):
                         return event
                 await self._progress.wait()
-
-    async def until_true(self, condition: Callable[[], bool]) -> None:
-        """Poll until the condition holds; for conditions that no event announces."""
-        async with asyncio.timeout(PATIENCE):
-            while not condition():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
 
     async def kill(self) -> Path:
         """End the node as if its process were killed, without sending or storing anything; return its home."""
@@ -207,9 +202,7 @@ async def company(folder: Path) -> AsyncIterator[Company]:
 async def sockets_closed() -> None:
     """Wait until the event loop watches no sockets. A closing link waits briefly for the peer to close it too."""
     selector = getattr(asyncio.get_running_loop(), "_selector", None)  # Windows' loop has none
-    async with asyncio.timeout(PATIENCE):
-        while selector is not None and len(selector.get_map()) > 1:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await until(lambda: selector is None or len(selector.get_map()) <= 1)
     await asyncio.sleep(0.05)
 
 
@@ -229,4 +222,4 @@ async def agree(*players: Player) -> bytes:
 async def in_mid_match(player: Player, events: int = 4) -> None:
     """Wait until the game has had at least ``events`` events and stands still at this player's turn."""
     player.hold(events)
-    await player.until_true(lambda: player._turn is not None and len(player.told(Happened)) >= events)
+    await until(lambda: player._turn is not None and len(player.told(Happened)) >= events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -12,6 +13,7 @@ from protocol.limits import FRAME
 from protocol.net.addresses import Address
 from protocol.wire.frames import Frame, FrameSplitter, decode_frame, encode_frame, frame_header
 from tests.programs import PATIENCE
+from tests.waiting import until
 
 
 def framed(*frames: bytes) -> bytes:
@@ -19,7 +21,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 class Stranger:
-    """A peer with a key and a TLS connection, which follows no rules. It reads only when a test calls :meth:`hear`."""
+    """A connection that follows no rules. It reads only in :meth:`hear` and :meth:`is_cut_off`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -27,26 +29,57 @@ class Stranger:
         self._splitter = FrameSplitter(FRAME)
 
     @classmethod
-    @asynccontextmanager
-    async def comes(cls, at: Address, source: str, identity: Identity | None = None) -> AsyncIterator[Stranger]:
-        """Connect from an address; close the connection at the end of the block.
+    async def comes(cls, at: Address, source: str = "", identity: Identity | None = None) -> Stranger:
+        """Connect with TLS.
 
+        :param source: the address to connect from; empty for any.
+        :param identity: the key to prove; None for a new one.
         :raises OSError: if the node refuses the connection.
         """
         context = client_context((identity or Identity.generate()).private_key)
-        reader, writer = await asyncio.open_connection(*at, ssl=context, server_hostname="", local_addr=(source, 0))
-        try:
-            yield cls(reader, writer)
-        finally:
-            writer.transport.abort()
+        local = (source, 0) if source else None
+        return cls(*await asyncio.open_connection(*at, ssl=context, server_hostname="", local_addr=local))
+
+    @classmethod
+    async def plain(cls, at: Address) -> Stranger:
+        """Connect without TLS."""
+        return cls(*await asyncio.open_connection(*at))
+
+    async def __aenter__(self) -> Stranger:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.transport.abort()
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes.
+
+        :raises OSError: if the node has ended the connection.
+        """
+        self._writer.write(data)
+        await self._writer.drain()
 
     async def say(self, *frames: Frame) -> None:
         """Send frames.
 
         :raises OSError: if the node has ended the connection.
         """
-        self._writer.write(framed(*map(encode_frame, frames)))
-        await self._writer.drain()
+        await self.send(framed(*map(encode_frame, frames)))
+
+    async def is_cut_off(self) -> bool:
+        """Wait until the other side ends the connection, cleanly or not; return True."""
+        async with asyncio.timeout(PATIENCE):
+            with suppress(OSError):
+                while await self._reader.read(65536):
+                    pass
+        await self.go()
+        return True
+
+    async def go(self) -> None:
+        """End the connection."""
+        self._writer.close()
+        with suppress(OSError, ssl.SSLError):
+            await self._writer.wait_closed()
 
     async def hear(self) -> Frame | None:
         """Return the next frame; None at the end of the connection."""
@@ -102,6 +135,4 @@ class Trap:
 
     async def until_dialled(self, times: int) -> None:
         """Wait until this many connections have been accepted."""
-        async with asyncio.timeout(PATIENCE):
-            while self.dialled < times:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: self.dialled >= times)

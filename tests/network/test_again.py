@@ -43,6 +43,7 @@ from tests.network.company import HOST, Company, Player, in_mid_match
 from tests.owners import Quitter
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +139,7 @@ async def test_the_host_is_told_once_which_guests_want_to_play_again(evening: Ev
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in (ben, cora)]
     for guest in (ben, cora):
         await guest.until(AwaitingHost, lambda event: event.host_is == "there")
-    await host.until_true(lambda: len(host.told(AgainAsked)) == 2)
+    await until(lambda: len(host.told(AgainAsked)) == 2)
     await evening.open(host, friday(3))
     await asyncio.gather(*waiting)
     await evening.end(host, ben, cora)
@@ -383,7 +384,7 @@ async def test_a_player_killed_in_the_second_match_returns_to_it(evening: Evenin
     started = await evening.told(host, MatchStarted)
     assert isinstance(started, MatchStarted)
     host.hold()
-    await host.until_true(lambda: host._turn is not None)
+    await until(lambda: host._turn is not None)
     back = await evening.people.sit("B", home=await guest.kill())
     assert await back.node.resume() == started.match_id
     host.go_on()
@@ -416,23 +417,23 @@ async def test_a_returning_player_gets_the_first_matchs_end_during_the_second(ev
     late.bot = Quitter()
     host.go_on()
     match = views.match_of(host)
-    await host.until_true(lambda: match.is_ended)
+    await until(lambda: match.is_ended)
     home = await late.kill()
     first = await host.until(MatchResult)
-    await host.until_true(lambda: not host.node._mesh.linked())  # otherwise the host would reserve the seat
+    await until(lambda: not host.node._mesh.linked())  # otherwise the host would reserve the seat
     evening.began[host] = len(host.events)
     await evening.open(host, friday(2, dice="5"))
     newcomer = await evening.sit("C", opened.join_line)
     await evening.told(host, MatchStarted)
     host.hold()
-    await host.until_true(lambda: host._turn is not None)
+    await until(lambda: host._turn is not None)
     back = await evening.people.sit("B", home=home)
     await back.node.resume()
     over = await back.until(MatchResult)
     assert (over.match_id, over.confirmed) == (first.match_id, True)
     assert over.transcript.read_bytes() == first.transcript.read_bytes()
     assert host.node._active.former is not None
-    await host.until_true(host.node._active.former.all_confirmed.is_set)
+    await until(host.node._active.former.all_confirmed.is_set)
     assert [event.match_id for event in host.told(MatchResult)] == [first.match_id]
     host.go_on()
     await evening.end(host, newcomer)
@@ -444,7 +445,7 @@ async def test_a_player_who_resumes_a_match_keeps_that_nickname_for_the_next(eve
     _, (host, guest) = await evening.begin(friday(2), guests=["Ben"])
     await evening.told(host, MatchStarted)
     host.hold()
-    await host.until_true(lambda: host._turn is not None)
+    await until(lambda: host._turn is not None)
     back = await evening.people.sit("login name", home=await guest.kill())
     await back.node.resume()
     assert back.node.name == "Ben"
@@ -479,7 +480,7 @@ async def test_a_spectator_is_taken_to_the_next_match_automatically(evening: Eve
     await in_mid_match(host)
     late = await evening.people.sit("W")
     await late.node.watch(f"{HOST}:{guest.node.port}")
-    await late.until_true(lambda: len(late.node._mesh.linked()) == 2)
+    await until(lambda: len(late.node._mesh.linked()) == 2)
     host.go_on()
     await evening.end(host, guest, early, late)
     for rules in ("perudo", "classic"):
@@ -543,14 +544,14 @@ async def test_a_spectator_does_not_follow_a_guest_to_another_table(evening: Eve
     _, (host, guest, watching) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, guest, watching)
     await evening.open(guest, friday(2))
-    await guest.until_true(lambda: len(guest.node._active.audience) == 0)
+    await until(lambda: len(guest.node._active.audience) == 0)
     assert len(watching.told(TableWatched)) == 1
 
 
 async def test_only_the_host_can_take_spectators_to_the_next_table(evening: Evening) -> None:
     _, (host, guest, watching) = await evening.begin(friday(2, dice="5"), is_watched=True)
     await in_mid_match(host)
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    await until(lambda: len(watching.node._mesh.linked()) == 2)
     own = watching.node.identity.public
     false = Table("Mine", friday(2).ruleset.options(), 2, (120, 15), (("B", guest.node.identity.public),))
     guest.node._runtime.post(own, false)
@@ -666,7 +667,7 @@ async def test_a_guest_who_gives_up_waiting_can_open_a_table_like_the_hosts(even
     await evening.end(host, guest)
     await host.node.close()
     waiting = asyncio.create_task(rejoin(guest.node, ""))
-    await guest.until_true(lambda: guest.node.match is None)
+    await until(lambda: guest.node.match is None)
     waiting.cancel()
     await asyncio.wait([waiting])
     evening.began[guest] = len(guest.events)
@@ -725,7 +726,7 @@ async def test_the_hosts_own_bots_keep_their_seats_however_late_they_return(
     await evening.end(host, bot, eve)
     host.node.party = Party(host.node.identity.public, frozenset({bot.node.identity.public}))
     await bot.leave()  # bots leave after a match; this one returns as another process
-    await host.until_true(lambda: not host.node._mesh.is_linked(bot.node.identity.public))
+    await until(lambda: not host.node._mesh.is_linked(bot.node.identity.public))
     opened = await evening.open(host, friday(2))
     coming = asyncio.create_task(evening.rejoin(eve))
     await eve.until(AwaitingHost, lambda event: event.host_is == "full")

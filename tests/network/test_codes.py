@@ -54,6 +54,7 @@ from tests.network.code_attackers import HOST, FalseHost, Guesser, Relay, call, 
 from tests.network.company import CLASSIC, IMPATIENT, Company, Player, agree, in_mid_match, sockets_closed
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
+from tests.waiting import until
 
 MULTICAST = pytest.mark.multicast
 CODE = ShortCode(417, "tiger", "olive")
@@ -597,11 +598,11 @@ async def test_a_link_for_a_match_cannot_be_used_to_join_the_next_table(
         each.node._mesh.stop_dialling_all()
     if is_new:
         eve.node._mesh.disconnect(key)
-        await eve.until_true(lambda: not eve.node._mesh.is_linked(key))
+        await until(lambda: not eve.node._mesh.is_linked(key))
         await eve.node._mesh.connect([where(host)], MatchAim(match))
     before, eve.node.name = len(host.events), name
     views.send(eve, key, JoinTable(views.proposals(eve).sign_on(table).wire), Leave("taken in order"))
-    await host.until_true(lambda: not host.node._mesh.is_linked(eve.node.identity.public))
+    await until(lambda: not host.node._mesh.is_linked(eve.node.identity.public))
     assert not host.told(SeatAsked)
     assert not [each.joined for each in host.events[before:] if isinstance(each, LobbyChanged) and each.joined]
 

@@ -21,6 +21,7 @@ from tests.network import views
 from tests.network.company import IMPATIENT, Company, Player, in_mid_match
 from tests.network.journal import history
 from tests.programs import MODULE, run
+from tests.waiting import until
 
 
 def names(over: MatchResult) -> list[str]:
@@ -75,10 +76,10 @@ async def test_a_player_who_returns_too_late_sees_that_they_are_out(people: Comp
     holding = others[0]
     holding.hold()
     for other in others:
-        await other.until_true(lambda other=other: "A" in are_out(other))  # type: ignore[misc]
+        await until(lambda other=other: "A" in are_out(other))  # type: ignore[misc]
     back = await people.sit("A", home=home)
     await back.node.resume()
-    await back.until_true(lambda: "A" in are_out(back))
+    await until(lambda: "A" in are_out(back))
     holding.go_on()
     await one_transcript(back, *others)
     assert names(back.told(MatchResult)[0])[-1] == "A"
@@ -100,7 +101,7 @@ async def test_neither_of_two_players_can_vote_the_other_out(people: Company) ->
     home = await dying.kill()
     await other.until(Suspended)
     due = other.node._runtime.loop.time() + 2 * IMPATIENT.human
-    await other.until_true(lambda: other.node._runtime.loop.time() > due)
+    await until(lambda: other.node._runtime.loop.time() > due)
     assert other.told(MatchResult) == []
     back = await people.sit("A", home=home)
     await back.node.resume()
@@ -129,7 +130,7 @@ def contradicting_move(match: Match) -> Signed:
 async def test_two_contradicting_moves_prove_misconduct_to_anybody(people: Company) -> None:
     players, _ = await people.table(3)
     cheat = players[2]
-    await cheat.until_true(lambda: has_moved(cheat.node.match))
+    await until(lambda: has_moved(cheat.node.match))
     await in_mid_match(players[0], 1)
     other = contradicting_move(views.match_of(cheat))
     views.send(cheat, players[0].node.identity.public, Carried(*other.wire))

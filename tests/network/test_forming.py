@@ -44,8 +44,9 @@ from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import views
 from tests.network.company import bend
 from tests.protocol.histories import add
-from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
+from tests.simulation.room import PORT, Person, Room, RoomPeer, in_a_room
 from tests.simulation.small_forming import TABLE, line, sign_on
+from tests.waiting import until
 
 RULES = PRESETS["classic"]
 STAKES = RULES.with_options({"dice": "1", "stakes": "yes"})
@@ -317,7 +318,7 @@ async def test_a_host_who_leaves_while_the_match_forms_frees_its_guests(room: Ro
     await until(lambda: is_bound(ada))
     await host.node.close()
     host.is_running = False
-    await ada.until(lambda: ada.told(TableClosed), 5)
+    await until(lambda: ada.told(TableClosed), 5)
     assert not is_bound(ada)
 
 
@@ -327,7 +328,7 @@ async def test_a_host_that_crashes_holds_its_guests_for_thirty_seconds(room: Roo
     await until(lambda: is_bound(ada))
     begun = room.now
     await host.die()
-    await ada.until(lambda: ada.told(TableClosed))
+    await until(lambda: ada.told(TableClosed))
     assert limits.BOUND - 1 < room.now - begun < limits.BOUND + 1
     assert not is_bound(ada)
 
@@ -410,7 +411,7 @@ class Liar:
 
     def __init__(self, room: Room) -> None:
         self.room = room
-        self.who = Stranger(room, 1, self.hear)
+        self.who = RoomPeer(room, 1, self.hear)
         self.who.aim = _AIM
         self.who.peer_up = lambda identity, *_: self.who.say(identity, self.table())  # type: ignore[method-assign]
         self.guests: dict[bytes, JoinRecord] = {}
@@ -457,7 +458,7 @@ class Proposal:
         self.seeds = {own.key: seed}
         records = [sign_on(own, TABLE, seed)] + [liar.guests[person.key] for person in people]
         for ghost in range(ghosts):
-            stranger = Stranger(liar.room, 1000 * (number + 1) + ghost)
+            stranger = RoomPeer(liar.room, 1000 * (number + 1) + ghost)
             del liar.room.listening[stranger.address]
             places = tuple((f"10.9.{number}.{8 * ghost + place}", PORT) for place in range(8))
             self.seeds[stranger.key] = seed = (1000 * (number + 1) + ghost).to_bytes(32, "big")

@@ -7,21 +7,19 @@ additional frames over their links.
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from protocol.consensus.verifier import verify
 from protocol.crypto.keys import SMALL_ORDER, Identity, MatchKey
-from protocol.crypto.tls import client_context
 from protocol.errors import NodeError, RefuseCode
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, Misbehaved, Notice, PeerLost
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
 from protocol.match.lobby import TableSettings
 from protocol.match.match import Match
+from protocol.net.addresses import Address
 from protocol.wire.canonical import encode
 from protocol.wire.frames import (
     Carried,
@@ -42,10 +40,11 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
-from tests.network import strangers, views
+from tests.network import views
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
-from tests.network.strangers import framed
+from tests.network.strangers import Stranger, framed
 from tests.programs import PATIENCE
+from tests.waiting import until
 
 SHORT = Limits(handshake=0.5, started_frame=0.5, shutdown=0.5)
 
@@ -54,43 +53,11 @@ def hello(aim: TableAim | MatchAim | None = None) -> bytes:
     return encode_frame(Hello(1, aim or TableAim(b"", "")))
 
 
-class Stranger:
-    """A connection with or without TLS. A test decides what it sends."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    @classmethod
-    async def plain(cls, port: int) -> Stranger:
-        return cls(*await asyncio.open_connection(HOST, port))
-
-    @classmethod
-    async def tls(cls, port: int, key: Ed25519PrivateKey | None = None) -> Stranger:
-        context = client_context(key or Ed25519PrivateKey.generate())
-        return cls(*await asyncio.open_connection(HOST, port, ssl=context, server_hostname=""))
-
-    async def say(self, data: bytes) -> None:
-        with suppress(OSError):
-            self._writer.write(data)
-            await self._writer.drain()
-
-    async def is_cut_off(self) -> bool:
-        """Wait until the other side ends the connection, cleanly or not; return True."""
-        async with asyncio.timeout(PATIENCE):
-            with suppress(OSError):
-                while await self._reader.read(65536):
-                    pass
-        await self.go()
-        return True
-
-    async def go(self) -> None:
-        self._writer.close()
-        with suppress(OSError, ssl.SSLError):
-            await self._writer.wait_closed()
-
-
 # Strangers
+
+
+def at(player: Player) -> Address:
+    return HOST, player.node.port
 
 
 ANOTHER_MATCH = MatchAim(bytes(32))
@@ -117,9 +84,10 @@ async def test_strangers_are_cut_off_and_the_match_ends_fairly(people: Company) 
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
     for what, words in BAD_WORDS.items():
-        crowd = [await Stranger.tls(players[0].node.port), await Stranger.plain(players[1].node.port)]
+        crowd = [await Stranger.comes(at(players[0])), await Stranger.plain(at(players[1]))]
         for stranger in crowd:
-            await stranger.say(words)
+            with suppress(OSError):
+                await stranger.send(words)
         for stranger in crowd:
             assert await stranger.is_cut_off(), what
     players[0].go_on()
@@ -132,7 +100,7 @@ async def test_a_stranger_who_knows_the_match_id_is_refused(people: Company) -> 
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
     aim = MatchAim(views.match_of(players[0]).history.match)
-    async with strangers.Stranger.comes((HOST, players[0].node.port), HOST) as stranger:
+    async with await Stranger.comes(at(players[0])) as stranger:
         await stranger.say(Hello(1, aim), Need(aim.match, 0, aim.match, 0))
         answer = await stranger.hear()
         assert isinstance(answer, Refuse)
@@ -144,8 +112,8 @@ async def test_a_stranger_who_knows_the_match_id_is_refused(people: Company) -> 
 
 async def test_a_welcomed_guest_who_sends_no_join_is_cut_off(people: Company) -> None:
     (host,), opened = await people.table(2, ["host"], bounds=SHORT)
-    idle = await Stranger.tls(host.node.port)
-    await idle.say(framed(hello()))
+    idle = await Stranger.comes(at(host))
+    await idle.send(framed(hello()))
     assert await idle.is_cut_off()
     assert host.told(LobbyChanged)[1:] == []
     (guest,) = await people.join(opened.join_line, "guest")
@@ -173,8 +141,8 @@ async def test_a_bad_join_record_gets_no_seat(people: Company) -> None:
     (host,), opened = await people.table(2, ["host"], bounds=SHORT)
     for what, record in BAD_RECORDS.items():
         identity = Identity.generate()
-        stranger = await Stranger.tls(host.node.port, identity.private_key)
-        await stranger.say(framed(hello(), encode_frame(JoinTable(record(host, identity).wire))))
+        stranger = await Stranger.comes(at(host), identity=identity)
+        await stranger.send(framed(hello(), encode_frame(JoinTable(record(host, identity).wire))))
         assert await stranger.is_cut_off(), what
         assert host.told(LobbyChanged)[1:] == [], what
     (guest,) = await people.join(opened.join_line, "guest")
@@ -192,8 +160,8 @@ async def test_a_join_sent_to_a_node_without_a_table_is_ignored(people: Company)
 
 async def test_many_strangers_at_once_do_not_keep_players_out(people: Company) -> None:
     (host,), opened = await people.table(3, ["host"], bounds=SHORT)
-    crowd = [await Stranger.tls(host.node.port) for _ in range(8)]
-    crowd += [await Stranger.plain(host.node.port) for _ in range(8)]
+    crowd = [await Stranger.comes(at(host)) for _ in range(8)]
+    crowd += [await Stranger.plain(at(host)) for _ in range(8)]
     guests = await people.join(opened.join_line, "B", "C")
     await agree(host, *guests)
     for stranger in crowd:
@@ -349,8 +317,8 @@ async def test_nonsense_from_a_player_cuts_the_link_which_then_returns(people: C
         throw(hostile, [frame])
         for honest, link in cut.items():
             peers = honest.node._mesh._peers
-            await honest.until_true(lambda peers=peers, link=link: peers.get(key, link) is not link)  # type: ignore[misc]
-        await hostile.until_true(lambda: len(hostile.node._mesh.linked()) == 2)
+            await until(lambda peers=peers, link=link: peers.get(key, link) is not link)  # type: ignore[misc]
+        await until(lambda: len(hostile.node._mesh.linked()) == 2)
     players[0].go_on()
     await agree(*players)
 
@@ -387,7 +355,7 @@ async def test_a_guests_late_connections_do_not_replace_its_link_to_the_host(
 
     async def come_late() -> None:
         for _ in range(4):
-            late.append(await Stranger.tls(host.node.port, guest.node.identity.private_key))
+            late.append(await Stranger.comes(at(host), identity=guest.node.identity))
         await asyncio.sleep(0.2)
 
     views.hear_after(guest, Table, come_late)

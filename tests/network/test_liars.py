@@ -29,6 +29,7 @@ from tests.network.company import CLASSIC, IMPATIENT, WAITING, Company, Player, 
 from tests.network.views import match_of
 from tests.owners import Creeper
 from tests.tiers import thoroughly
+from tests.waiting import until
 
 
 def place_of(player: Player) -> Position:
@@ -69,8 +70,8 @@ async def stopped(people: Company, seats: int, condition: Callable[[State], bool
     players, _ = await people.table(seats, patience=options.pop("patience", IMPATIENT), ruleset=ruleset)
     for player in players:
         hold_when(player, condition)
-    await players[0].until_true(lambda: any(is_held(player) for player in players))
-    await players[0].until_true(lambda: len({place_of(player).tip for player in players}) == 1)
+    await until(lambda: any(is_held(player) for player in players))
+    await until(lambda: len({place_of(player).tip for player in players}) == 1)
     return sorted(players, key=is_held)
 
 
@@ -115,7 +116,7 @@ async def test_a_player_who_votes_on_a_new_step_each_round_is_soon_voted_out(peo
     place = place_of(liar)
     throw(liar, (vote(liar, each, number) for number, each in enumerate(steps(liar))), *honest)
     for player in honest:
-        await player.until_true(lambda player=player: are_out(player) == {liar.name})  # type: ignore[misc]
+        await until(lambda player=player: are_out(player) == {liar.name})  # type: ignore[misc]
         assert decided(player, place.step) in ([0], [1])
         assert match_of(player).history.goes_through(place)
 
@@ -156,7 +157,7 @@ async def is_heard(liar: Player, vote: Signed, player: Player) -> None:
         throw(liar, [vote], player)
         with suppress(TimeoutError):
             async with asyncio.timeout(5):
-                await player.until_true(is_here)
+                await until(is_here)
 
 
 async def test_a_reveal_contradicted_after_six_bids_does_not_undo_the_round(people: Company) -> None:
@@ -170,7 +171,7 @@ async def test_a_reveal_contradicted_after_six_bids_does_not_undo_the_round(peop
     throw(liar, [signed(liar, before, Kind.REVEAL, bytes(32))], honest[0])
     for player in honest:
         assert (await player.until(Misbehaved)).player.name == liar.name
-        await player.until_true(lambda player=player: are_out(player) == {liar.name})  # type: ignore[misc]
+        await until(lambda player=player: are_out(player) == {liar.name})  # type: ignore[misc]
         history = match_of(player).history
         assert history.goes_through(place)
         assert history.chain[after.step].entries == after.entries
@@ -210,9 +211,9 @@ async def test_a_restarted_player_signs_again_despite_two_liars_of_six(people: C
     home = await back.kill()
     back = honest[0] = await people.sit(back.name, home=home)
     await back.node.resume()
-    await back.until_true(lambda: back.node._mesh.is_linked(one.node.identity.public))
+    await until(lambda: back.node._mesh.is_linked(one.node.identity.public))
     throw(one, [vote(one, each, number) for number, each in enumerate(steps(one), 100)], back)
-    await back.until_true(lambda: other.name in are_out(back))  # this needs the votes of all four honest players
+    await until(lambda: other.name in are_out(back))  # this needs the votes of all four honest players
 
 
 async def test_relaying_is_free_up_to_a_budget_per_author_in_the_match(
@@ -239,6 +240,6 @@ async def test_relaying_is_free_up_to_a_budget_per_author_in_the_match(
     last = match_of(receiver).history.roster_size
     throw(sender, [by(number % 50 + last, number) for number in range(300)], receiver)
     throw(sender, [by(author, number) for number in range(300)], receiver)
-    await receiver.until_true(lambda: excused >= limits.PASSED_ON_BURST)
+    await until(lambda: excused >= limits.PASSED_ON_BURST)
     await asyncio.sleep(0.5)
     assert limits.PASSED_ON_BURST <= excused < limits.PASSED_ON_BURST + 2 * limits.PASSED_ON_RATE

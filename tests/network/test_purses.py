@@ -25,6 +25,7 @@ from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.purses import Purse, Record
 from tests.network import views
 from tests.network.company import CLASSIC, WAITING, Company, Player, in_mid_match
+from tests.waiting import until
 
 STAKES: Ruleset = CLASSIC.with_options({"dice": "1", "stakes": "yes"})
 
@@ -46,7 +47,7 @@ async def finish(players: Sequence[Player]) -> MatchResult:
     """Wait until the match is over and all purses are settled; return the result."""
     ends = [await player.until(MatchResult) for player in players]
     for player in players:
-        await player.until_true(lambda each=player: not keeper(each).own.busy)  # type: ignore[misc]
+        await until(lambda each=player: not keeper(each).own.busy)  # type: ignore[misc]
     return ends[0]
 
 
@@ -189,7 +190,7 @@ async def test_an_owner_with_a_busy_purse_is_told_so_and_gets_no_seat(people: Co
     await host.node.join(opened.join_line)
     closed = await host.until(TableClosed)
     assert "your purse is busy with" in closed.reason
-    await other.until_true(lambda: len(views.hosting(other).table.records) == 1)
+    await until(lambda: len(views.hosting(other).table.records) == 1)
     assert not other.told(MatchStarted)
     keeper(host).forfeit()
     await host.node.join(opened.join_line)
@@ -201,7 +202,7 @@ async def test_a_purse_that_is_settled_while_its_owner_joins_is_shown_again(peop
     guest = await people.sit("B")
     keeper(guest)._keep(keeper(guest).own._replace(busy=bytes(32), stake=(10, 0)))
     joining = asyncio.create_task(guest.node.join(line))
-    await guest.until_true(lambda: views.joining(guest)._ledgers is not None)
+    await until(lambda: views.joining(guest)._ledgers is not None)
     keeper(guest).forfeit()
     await joining
     await finish([other, guest])
@@ -266,7 +267,7 @@ async def test_a_purse_shown_without_a_join_delays_nobody(people: Company, is_pr
         at_proposals(liar, show)
     else:
         show()
-        await host.until_true(lambda: bool(ledgers._pending))
+        await until(lambda: bool(ledgers._pending))
     await people.join(line, "C")
     await host.until(MatchStarted)
     assert len(host.told(MatchStarted)[0].players) == 3
@@ -340,7 +341,7 @@ async def test_an_owner_whose_purse_is_refused_in_two_proposals_is_barred(
     at_proposals(liar, hand, signs=False)
     for count in (1, 2):
         await owner.node.join(line)
-        await owner.until_true(lambda count=count: len(owner.told(TableClosed)) == count)  # type: ignore[misc]
+        await until(lambda count=count: len(owner.told(TableClosed)) == count)  # type: ignore[misc]
     with pytest.raises(NodeError, match="you kept it from forming"):
         await owner.node.join(line)
 
@@ -366,7 +367,7 @@ async def test_delaying_a_match_by_a_purse_counts_as_a_failure(
         views.hear_only(owners[-1], lambda _, frame: not isinstance(frame, ShowLedger))
         await owners[-1].node.join(line)
         if patience > 1:
-            await owners[-1].until_true(lambda: bool(views.ledgers(host).flawed()))
+            await until(lambda: bool(views.ledgers(host).flawed()))
             await owners[-1].node.close()
         else:
             await owners[-1].until(TableClosed)
@@ -441,7 +442,7 @@ async def test_a_guest_stays_when_the_host_refuses_a_purse_too(
     await owner.node.join(line)
     await owner.until(TableClosed)
     ledgers = views.ledgers(guest)
-    await guest.until_true(lambda: not ledgers._patience)
+    await until(lambda: not ledgers._patience)
     assert not guest.told(TableClosed)
 
 
@@ -458,7 +459,7 @@ async def test_a_guest_who_refuses_a_purse_stays_when_its_owner_leaves(
     monkeypatch.setattr(keeper(owner), "take_own", lambda *_: False)
     await owner.node.join(line)
     host.node.start_match()
-    await guest.until_true(lambda: bool(proposed))
+    await until(lambda: bool(proposed))
     await owner.leave()
     await finish([host, guest])
     assert not guest.told(TableClosed)
@@ -467,7 +468,7 @@ async def test_a_guest_who_refuses_a_purse_stays_when_its_owner_leaves(
 async def test_a_guest_keeps_purses_of_players_only(people: Company) -> None:
     _, host, (guest, other) = await open_table(people, 4, "B", "C")
     shown = keeper(guest).shown
-    await guest.until_true(lambda: len(shown) == 2)
+    await until(lambda: len(shown) == 2)
     ghost = await people.sit("G")
     views.joining(ghost)._seat = views.joining(guest)._seat
     ledgers = views.ledgers(guest)
@@ -475,7 +476,7 @@ async def test_a_guest_keeps_purses_of_players_only(people: Company) -> None:
     views.joining(ghost)._seat = None
     assert {*shown} == {host.node.identity.public, other.node.identity.public}
     await other.leave()
-    await guest.until_true(lambda: len(shown) == 1)
+    await until(lambda: len(shown) == 1)
 
 
 async def test_records_lost_with_a_link_are_handed_back_over_the_next(people: Company) -> None:
@@ -487,7 +488,7 @@ async def test_records_lost_with_a_link_are_handed_back_over_the_next(people: Co
     del owner.node._active.peer_frame
     assert purse(owner).head != longer.head
     views.hosting(host).greet(owner.node.identity.public, None, "127.0.0.1")
-    await owner.until_true(lambda: purse(owner).head == longer.head)
+    await until(lambda: purse(owner).head == longer.head)
     host.node.start_match()
     await finish([host, owner, other])
 
@@ -503,7 +504,7 @@ async def test_handing_back_a_purse_in_parts_costs_the_guest_not_the_owner_a_sea
     at_proposals(liar, hand, signs=False)
     await owner.node.join(line)
     assert (await liar.until(TableClosed)).reason.endswith("handed back in parts")
-    await owner.until_true(lambda: purse(owner).end.height == 2)
+    await until(lambda: purse(owner).end.height == 2)
     host.node.start_match()
     await finish([host, owner])
     assert not owner.told(TableClosed)
@@ -554,7 +555,7 @@ async def test_purses_of_all_peers_are_examined_in_turn_at_a_limited_rate(
     for sender in "XY":
         for place in range(3):
             ledgers.take(sender.encode() * 32, ShowLedger((sender,), (place,), (), ()))
-    await host.until_true(lambda: len(examined) >= len(order))
+    await until(lambda: len(examined) >= len(order))
     assert "".join(examined) == order
 
 

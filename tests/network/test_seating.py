@@ -42,9 +42,10 @@ from protocol.wire.genesis import match_id
 from tests.network import views
 from tests.network.company import bend
 from tests.network.test_forming import RULES, all_play, in_room, is_bound
-from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room, until
+from tests.simulation.room import PORT, Person, Room, RoomPeer, in_a_room
 from tests.simulation.small_forming import line as join_line
 from tests.simulation.small_forming import sign_on
+from tests.waiting import until
 
 
 def me(person: Person) -> PlayerInfo:
@@ -81,7 +82,7 @@ async def test_a_seat_request_ends_with_its_link(room: Room) -> None:
     hosting = views.hosting(host)
     hosting._pace = Bucket(rate=0.2, burst=1, now=room.now)
     hosting._pace.take()
-    eve = Stranger(room, 1)
+    eve = RoomPeer(room, 1)
     await eve.mesh.connect([(room.host(host.key), PORT)], TableAim(b"", ""))
     eve.say(host.key, JoinTable(sign_on(eve, host.node.table_id, bytes(32)).wire))
     await until(lambda: hosting._asking)
@@ -99,7 +100,7 @@ async def test_a_seat_request_ends_with_its_link(room: Room) -> None:
 async def test_a_guest_may_return_over_a_link_for_the_proposed_match(room: Room) -> None:
     host, _ = await open_table(room, 3, "never")
     proposed: list[bytes] = []
-    eve = Stranger(room, 1, lambda _, frame: proposed.append(frame.genesis) if isinstance(frame, Propose) else None)
+    eve = RoomPeer(room, 1, lambda _, frame: proposed.append(frame.genesis) if isinstance(frame, Propose) else None)
     await eve.mesh.connect([(room.host(host.key), PORT)], TableAim(b"", ""))
     eve.say(host.key, JoinTable(sign_on(eve, host.node.table_id, bytes(32)).wire))
     await until(lambda: seated(host)[1:])

@@ -13,6 +13,7 @@ from protocol.node.locator import Target
 from protocol.node.watching import SpectatorSession
 from tests.network.company import Player
 from tests.network.test_again import Evening, evening, friday, quickly
+from tests.waiting import until
 
 __all__ = ["evening", "quickly"]
 
@@ -100,7 +101,7 @@ async def test_no_seat_is_reserved_for_a_player_who_left(evening: Evening) -> No
     opened, (host, guest) = await evening.begin(friday(2))
     await evening.end(host, guest)
     await guest.leave()
-    await host.until_true(lambda: not host.node._mesh.linked())
+    await until(lambda: not host.node._mesh.linked())
     await evening.open(host, friday(2))
     newcomer = await evening.sit("N", opened.join_line)
     await host.until(LobbyChanged, lambda event: [each.name for each in event.joined] == ["N"])

@@ -45,6 +45,7 @@ from tests.network.company import CLASSIC, HOST, Company, Player, in_mid_match
 from tests.network.strangers import Stranger, Trap
 from tests.programs import PATIENCE
 from tests.tiers import thoroughly
+from tests.waiting import until
 
 CODE = ShortCode(417, "tiger", "olive")
 Elsewhere = Callable[[int], str]
@@ -90,7 +91,7 @@ async def test_a_player_gets_no_higher_rate_by_new_links(people: Company, elsewh
     links = 0
     for number in range(12):
         with contextlib.suppress(OSError):
-            async with Stranger.comes(where(victim), elsewhere(1 + number), hostile.node.identity) as link:
+            async with await Stranger.comes(where(victim), elsewhere(1 + number), hostile.node.identity) as link:
                 await link.say(Hello(0, MatchAim(match)))
                 links += isinstance(await link.hear(), Welcome)
                 await link.say(*said)
@@ -108,7 +109,7 @@ async def test_a_spectator_gets_no_more_pages_by_new_links_and_keys(people: Comp
     begun = loop.time()
     pages = 0
     for _ in range(limits.SPECTATOR_PAGES // limits.NEED_BURST + 5):
-        async with Stranger.comes(where(players[0]), elsewhere(1)) as link:
+        async with await Stranger.comes(where(players[0]), elsewhere(1)) as link:
             await link.say(Hello(0, WatchAim(b"", "")))
             await link.say(*[Need(history.match, 0, history.match, 0)] * limits.NEED_BURST)
             got = 0
@@ -127,7 +128,7 @@ async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *sa
     """Again and again: connect, send these frames, and wait until the node closes the link."""
     while True:
         with contextlib.suppress(OSError):
-            async with Stranger.comes(where(host), source) as link:
+            async with await Stranger.comes(where(host), source) as link:
                 await link.say(Hello(0, aim))
                 while (frame := await link.hear()) is not None:
                     welcomed.append(frame)
@@ -155,7 +156,7 @@ async def test_strangers_with_many_links_do_not_keep_players_out(
     said = [CodeElement(guess.element)] if tries else []
     crowd = [occupy(host, elsewhere(number), aim, welcomed, *said) for number in range(1, 8) for _ in range(3)]
     async with meanwhile(*crowd):
-        await host.until_true(lambda: len(welcomed) >= limits.LINKS_OUTSIDE_ROSTER)
+        await until(lambda: len(welcomed) >= limits.LINKS_OUTSIDE_ROSTER)
         await people.join(opened.join_line, *"BCDEF")
     assert len(views.hosting(host).table.records) == 6
 
@@ -171,11 +172,11 @@ async def test_a_guest_waiting_for_a_seat_is_not_displaced_by_strangers(
     assert hosting is not None
     late = await people.sit("C")
     joining = asyncio.create_task(late.node.join(opened.join_line))
-    await host.until_true(lambda: late.node.identity.public in hosting._asking)
+    await until(lambda: late.node.identity.public in hosting._asking)
     welcomed: list[Frame] = []
     numbers = range(1, limits.LINKS_OUTSIDE_ROSTER + 4)
     async with meanwhile(*(occupy(host, elsewhere(number), TableAim(b"", ""), welcomed) for number in numbers)):
-        await host.until_true(lambda: len(welcomed) >= len(numbers))
+        await until(lambda: len(welcomed) >= len(numbers))
         await joining
     assert len(hosting.table.records) == 3
 
@@ -199,7 +200,7 @@ async def test_a_node_with_many_players_to_dial_respects_the_rate_limit(
         for each in range(48):
             where = [(elsewhere(next(numbers) if machines > 1 else 1), trap.port) for _ in range(machines)]
             guest.node._mesh.keep(bytes((each,)) * 32, partial(tuple, where), partial(MatchAim, bytes(32)), 0.0)
-        await guest.until_true(lambda: trap.dialled > 0)
+        await until(lambda: trap.dialled > 0)
         await asyncio.sleep(2)
         took = loop.time() - begun
     assert 0 < trap.dialled <= limits.DIAL_BURST + limits.DIAL_RATE * took
@@ -229,7 +230,7 @@ async def test_attackers_who_break_off_exchanges_do_not_keep_out_guests(
         identity = Identity.generate()
         while True:
             with contextlib.suppress(OSError):
-                async with Stranger.comes(where(host), source, identity) as link:
+                async with await Stranger.comes(where(host), source, identity) as link:
                     await link.say(Hello(0, CodeAim(CODE.number)))
                     if isinstance(await link.hear(), Welcome):
                         await link.say(CodeElement(guess.element))
@@ -245,7 +246,7 @@ async def test_attackers_who_break_off_exchanges_do_not_keep_out_guests(
 
     sources = [elsewhere(number) for number in (1, 2, 3, 4)] if attackers == "other machines" else [HOST] * 4
     async with meanwhile(*(begin_and_break_off(source) for source in sources)):
-        await host.until_true(lambda: begun > limits.CODE_BURST)
+        await until(lambda: begun > limits.CODE_BURST)
         for _ in range(4):
             guest = Inquiry(Dialer(credentials(Identity.generate().private_key)))
             async with asyncio.timeout(PATIENCE):

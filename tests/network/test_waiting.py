@@ -31,8 +31,9 @@ from protocol.wire.frames import Cut
 from protocol.wire.genesis import Patience
 from tests.network import views
 from tests.network.test_forming import RULES, all_play, in_room
-from tests.simulation.room import Person, Room, in_a_room, until
+from tests.simulation.room import Person, Room, in_a_room
 from tests.simulation.small_forming import line as join_line
+from tests.waiting import until
 
 HUMAN, AUTOMATIC = 60, 10
 
@@ -51,6 +52,7 @@ async def in_turn(room: Room, players: int, ruleset: Ruleset = RULES) -> list[Pe
             person.node.play(Stake(10), person.told(YourTurn)[0].token)
             person.events.clear()
     await until(lambda: any(person.told(YourTurn) for person in people))
+    await until(lambda: all(seconds(person) > AUTOMATIC for person in people))
     return sorted(people, key=lambda person: not person.told(YourTurn))
 
 

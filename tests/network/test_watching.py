@@ -14,8 +14,6 @@ from p2pdice.rulesets import PRESETS
 from protocol import limits
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.verifier import verify
-from protocol.crypto.keys import Identity
-from protocol.crypto.tls import credentials
 from protocol.errors import NodeError
 from protocol.events import (
     DiceRolled,
@@ -36,7 +34,6 @@ from protocol.limits import Limits
 from protocol.match.effects import FrameReceived, MatchInput
 from protocol.match.lobby import TableSettings
 from protocol.net.addresses import parse_join_line
-from protocol.net.mesh import Mesh
 from protocol.node.locator import Target
 from protocol.wire.frames import (
     Aim,
@@ -56,20 +53,22 @@ from protocol.wire.frames import (
     Table,
     TableAim,
     WatchAim,
-    encode_frame,
 )
 from protocol.wire.genesis import match_id
 from protocol.wire.messages import Kind
-from tests.network import strangers, views
+from tests.network import views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
+from tests.network.strangers import Stranger
 from tests.programs import PATIENCE
+from tests.protocol.links import Peer
 from tests.protocol.test_node import multicast
 from tests.tiers import thoroughly
+from tests.waiting import until
 
 TINY = CLASSIC.with_options({"dice": "1"})
 
 
-async def heard_by(stranger: strangers.Stranger) -> list[Frame]:
+async def heard_by(stranger: Stranger) -> list[Frame]:
     """Return all frames that a stranger receives until the link ends."""
     async with asyncio.timeout(PATIENCE):
         frames = []
@@ -82,7 +81,7 @@ async def test_spectators_cannot_follow_a_player_to_a_private_table(people: Comp
     (_, player), _ = await people.table(2, "AB", IMPATIENT, TINY)
     await player.until(MatchFormed)
     match = views.playing(player).match.id
-    async with strangers.Stranger.comes((HOST, player.node.port), HOST) as stranger:
+    async with await Stranger.comes((HOST, player.node.port), HOST) as stranger:
         await stranger.say(Hello(0, WatchAim(match, "")))
         await player.until(Watching)
         await player.until(MatchResult)
@@ -102,7 +101,7 @@ async def test_spectators_of_a_public_table_cannot_fetch_an_earlier_private_matc
     await host.until(MatchResult)
     match = views.playing(host).match
     opened = await host.node.host(TableSettings("Friday", TINY, 3, IMPATIENT))
-    async with strangers.Stranger.comes((HOST, host.node.port), HOST) as stranger:
+    async with await Stranger.comes((HOST, host.node.port), HOST) as stranger:
         await stranger.say(Hello(0, WatchAim(b"", "")))
         await host.until(Watching)
         await stranger.say(Need(match.id, 0, match.history.chain[0].tip, 0))
@@ -161,7 +160,7 @@ async def test_a_spectator_sees_every_event_but_no_hand_before_its_reveal(people
 async def test_a_spectator_of_the_lobby_gets_the_whole_match_without_asking(people: Company) -> None:
     """A spectator's program may be suspended until all players have left; then no player is left to ask."""
     (host,), opened = await people.table(2, "A", IMPATIENT, TINY)
-    async with strangers.Stranger.comes((HOST, host.node.port), HOST) as stranger:
+    async with await Stranger.comes((HOST, host.node.port), HOST) as stranger:
         await stranger.say(Hello(0, WatchAim(b"", "")))
         await host.until(Watching)
         await people.join(opened.join_line, "B")
@@ -180,7 +179,7 @@ async def test_a_spectator_that_redials_still_reads_the_end_from_old_links(peopl
     players, _ = await people.table(2, "AB", IMPATIENT)
     await in_mid_match(players[0])
     watching = await watcher(people, address(players[0]))
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    await until(lambda: len(watching.node._mesh.linked()) == 2)
     for player in players:
         views.listen_no_more(player)
     followed = views.watched(watching)
@@ -195,7 +194,7 @@ async def test_a_spectator_redials_a_player_who_answers_for_another_table(people
     await in_mid_match(players[0])
     views.mislead_spectators(players[1], TableAim(views.playing(players[1]).match.history.genesis.table, ""), times=3)
     watching = await watcher(people, address(players[0]))
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 2)
+    await until(lambda: len(watching.node._mesh.linked()) == 2)
     players[0].go_on()
     await agree(*players, watching)
 
@@ -214,7 +213,7 @@ async def test_a_spectator_does_not_follow_a_host_who_has_left_to_its_next_table
     (guest,) = await people.join(opened.join_line, "B")
     views.hear_only(watching, lambda _, frame: not is_end(frame))
     await host.until(MatchResult)
-    await watching.until_true(lambda: (followed := views.watched(watching)) is not None and followed.match.is_ended)
+    await until(lambda: (followed := views.watched(watching)) is not None and followed.match.is_ended)
     views.send(host, watching.node.identity.public, views.hosting(host).table.frame())
     for player in (host, guest):
         await player.node.close()
@@ -300,7 +299,7 @@ async def test_a_spectator_sees_no_clock_for_a_turn_that_began_earlier(people: C
         steps = {each.node.match.progress.step for each in (*players, watching) if each.node.match is not None}
         return len(steps) == 1 and steps.pop() > step and any(each._turn is not None for each in players)
 
-    await watching.until_true(is_next_turn)
+    await until(is_next_turn)
     clock = watching.node.clock()
     assert clock is not None
     assert [each.name for each in clock.awaited] == [each.name for each in players if each._turn is not None]
@@ -354,7 +353,7 @@ async def test_a_returning_player_knows_and_advertises_the_table_name(people: Co
     await back.node.resume()
     started = await back.until(MatchStarted)
     assert (started.resumed, started.table) == (True, "Friday")
-    await back.until_true(lambda: back.node._locator._advertised is not None)
+    await until(lambda: back.node._locator._advertised is not None)
     advertisement, _ = back.node._locator._advertised  # type: ignore[misc]
     assert (advertisement.name, advertisement.status) == ("Friday", "playing")
     (stored,) = back.node._store.matches()
@@ -396,7 +395,7 @@ async def test_a_lobby_reserves_links_for_players(people: Company, monkeypatch: 
     watching = [await watcher(people, opened.join_line, name) for name in ("V", "W")]
     assert await refused(people, opened.join_line, "X") == "full"
     await watching.pop().leave()
-    await host.until_true(lambda: len(host.node._active.audience) == 1)
+    await until(lambda: len(host.node._active.audience) == 1)
     watching.append(await watcher(people, opened.join_line, "Y"))
     (guest,) = await people.join(opened.join_line, "B")
     await agree(host, guest, *watching)
@@ -461,12 +460,12 @@ async def test_a_spectator_with_several_links_can_lose_one(people: Company) -> N
     players, opened = await people.table(3)
     await in_mid_match(players[1])
     watching = await watcher(people, opened.join_line)
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
+    await until(lambda: len(watching.node._mesh.linked()) == 3)
     home = await players[0].kill()
     assert (await watching.until(PeerLost)).player.name == "A"
     back = await people.sit("A", home=home)
     await back.node.resume()
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
+    await until(lambda: len(watching.node._mesh.linked()) == 3)
     players[1].go_on()
     await agree(back, *players[1:], watching)
     assert watching.told(Notice) == []
@@ -507,39 +506,19 @@ async def test_a_spectator_has_a_separate_rate_limit_for_each_player(people: Com
 # Hostile spectators
 
 
-class Stranger:
-    """A peer that records all frames it receives. A test decides what it sends."""
-
-    def __init__(self) -> None:
-        self.identity = Identity.generate()
-        self.heard: list[Frame] = []
-        self.mesh = Mesh(credentials(self.identity.private_key), self)
-        self.is_up = False
+class Watcher(Peer):
+    """A peer that asks one player to let it watch."""
 
     async def watch(self, player: Player) -> None:
         self.host = await self.mesh.connect(((HOST, player.node.port),), WatchAim(b"", ""), lambda _: True)
 
-    def say(self, frame: Frame) -> None:
-        self.mesh.send(self.host, encode_frame(frame))
-        self.mesh.flush()
+    def tell(self, frame: Frame) -> None:
+        self.say(self.host, frame)
 
-    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        raise AssertionError(identity, hello)
-
-    def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
-        self.is_up = True
-
-    def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        self.heard.append(frame)
-
-    def peer_down(self, identity: bytes, reason: str) -> None:
-        self.is_up = False
-
-    async def until(self, count: int, kind: type[Frame]) -> list[Frame]:
-        async with asyncio.timeout(PATIENCE):
-            while len(found := [each for each in self.heard if isinstance(each, kind)]) < count:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        return found
+    async def heard(self, count: int, kind: type[Frame]) -> list[Frame]:
+        """Wait until this many frames of a kind have come; return all of them."""
+        await until(lambda: len([each for each in self.told if isinstance(each, kind)]) >= count)
+        return [each for each in self.told if isinstance(each, kind)]
 
 
 async def test_all_frames_of_a_spectator_except_need_are_ignored(people: Company) -> None:
@@ -548,9 +527,9 @@ async def test_all_frames_of_a_spectator_except_need_are_ignored(people: Company
     match = views.match_of(players[1])
     history = match.history
     mine = next(signed for position in history.chain[1:] for signed in position.entries.values())
-    stranger = Stranger()
+    stranger = Watcher()
     await stranger.watch(players[0])
-    (proposed,) = await stranger.until(1, Propose)
+    (proposed,) = await stranger.heard(1, Propose)
     assert proposed == Propose(history.genesis_data)
     inputs: list[object] = []
     feed = views.playing(players[0]).feed
@@ -572,15 +551,15 @@ async def test_all_frames_of_a_spectator_except_need_are_ignored(people: Company
         Need(bytes(32), 0, bytes(32), 0),
         Cut(history.match, (0, 1)),
     ):
-        stranger.say(frame)
-    stranger.say(Need(history.match, 0, history.match, 0))
-    await stranger.until(1, Page)
+        stranger.tell(frame)
+    stranger.tell(Need(history.match, 0, history.match, 0))
+    await stranger.heard(1, Page)
     (asked,) = inputs
     assert isinstance(asked, FrameReceived)
     assert isinstance(asked.frame, Need)
-    assert stranger.is_up
-    stranger.say(Leave("bye"))
-    await players[0].until_true(lambda: len(players[0].node._active.audience) == 0)
+    assert "down" not in stranger.told
+    stranger.tell(Leave("bye"))
+    await until(lambda: len(players[0].node._active.audience) == 0)
     players[0].go_on()
     await agree(*players)
     await stranger.mesh.close()
@@ -594,13 +573,13 @@ async def test_a_spectator_who_asks_endlessly_is_answered_within_limits(
     players, _ = await people.table(2, ruleset=PRESETS["classic"])
     await in_mid_match(players[0], 20)
     history = views.match_of(players[0]).history
-    stranger = Stranger()
+    stranger = Watcher()
     await stranger.watch(players[0])
     for step in range(20):
-        stranger.say(Need(history.match, step, history.chain[step].tip, 0))
+        stranger.tell(Need(history.match, step, history.chain[step].tip, 0))
     players[0].go_on()
     await agree(*players)
-    assert len(await stranger.until(5, Page)) == 5
+    assert len(await stranger.heard(5, Page)) == 5
     await stranger.mesh.close()
 
 
@@ -639,7 +618,7 @@ async def test_a_spectator_of_one_match_is_not_shown_another(people: Company, mo
     await agree(*others)
 
 
-class FakePlayer(Stranger):
+class FakePlayer(Peer):
     """A peer that sends a match's genesis to every spectator."""
 
     def __init__(self, genesis: bytes, aim: Aim) -> None:
@@ -650,9 +629,5 @@ class FakePlayer(Stranger):
         await self.mesh.listen(0, (HOST,))
         return f"{HOST}:{self.mesh.port}"
 
-    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        return self.aim
-
     def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
-        self.mesh.send(identity, encode_frame(Propose(self.genesis)))
-        self.mesh.flush()
+        self.say(identity, Propose(self.genesis))

@@ -15,9 +15,10 @@ from protocol.match.words import SignedWord, sign_word
 from protocol.wire.frames import Customs, Say
 from tests.network import views
 from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
-from tests.network.test_watching import Stranger
-from tests.simulation.room import Room, in_a_room, until
+from tests.network.test_watching import Watcher
+from tests.simulation.room import Room, in_a_room
 from tests.simulation.small_forming import line
+from tests.waiting import until
 
 
 def heard(player: Player) -> list[tuple[str, str]]:
@@ -72,7 +73,7 @@ async def test_players_and_spectators_receive_chat_during_and_after_a_match(peop
     for player in players:
         await all_hear(player, f"{player.name} has a bad feeling", *(each for each in players if each is not player))
     for each in watching:
-        await each.until_true(lambda each=each: len(each.told(Said)) == 3)  # type: ignore[misc]
+        await until(lambda each=each: len(each.told(Said)) == 3)  # type: ignore[misc]
     players[0].go_on()
     await agree(*players, *watching)
     await all_hear(players[1], "well played", players[0], players[2], *watching)
@@ -101,8 +102,8 @@ async def test_chat_of_a_restarted_player_is_accepted_again(people: Company) -> 
     await all_hear(players[1], "one moment", players[0])
     back = await people.sit("B", home=await players[1].kill())
     await back.node.resume()
-    await players[0].until_true(lambda: players[0].node._mesh.is_linked(back.node.identity.public))
-    await back.until_true(lambda: back.node._mesh.is_linked(players[0].node.identity.public))
+    await until(lambda: players[0].node._mesh.is_linked(back.node.identity.public))
+    await until(lambda: back.node._mesh.is_linked(players[0].node.identity.public))
     await all_hear(back, "here I am", players[0])
     players[0].go_on()
     await agree(players[0], back)
@@ -240,8 +241,8 @@ async def test_malformed_chat_cuts_the_link_but_not_the_match(people: Company) -
     for frame in frames:
         cut = peers[key]
         views.send(hostile, honest.node.identity.public, frame)
-        await honest.until_true(lambda cut=cut: peers.get(key, cut) is not cut)  # type: ignore[misc]
-        await hostile.until_true(lambda: hostile.node._mesh.is_linked(honest.node.identity.public))
+        await until(lambda cut=cut: peers.get(key, cut) is not cut)  # type: ignore[misc]
+        await until(lambda: hostile.node._mesh.is_linked(honest.node.identity.public))
     assert heard(honest) == []
     players[0].go_on()
     await agree(*players)
@@ -249,14 +250,14 @@ async def test_malformed_chat_cuts_the_link_but_not_the_match(people: Company) -
 
 async def test_chat_of_spectators_and_strangers_is_ignored(people: Company) -> None:
     players, _, _ = await lobby(people)
-    stranger = Stranger()
+    stranger = Watcher()
     await stranger.watch(players[0])
     word = sign_word(players[0].node.table_id, stranger.identity, 1, "hello")
-    stranger.say(Say(word.data, word.signature))
-    stranger.say(Say(b"nonsense", bytes(64)))
+    stranger.tell(Say(word.data, word.signature))
+    stranger.tell(Say(b"nonsense", bytes(64)))
     await all_hear(players[1], "did you hear anything?", players[0], players[2])
     assert [name for name, _ in heard(players[0])] == ["B"]
-    assert stranger.is_up
+    assert "down" not in stranger.told
     await stranger.mesh.close()
 
 

@@ -10,12 +10,15 @@ from contextlib import suppress
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from protocol.crypto.keys import Identity
 from protocol.crypto.tls import Credentials, credentials
 from protocol.limits import KIB, Limits
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, Dialer, anybody
 from protocol.net.link import Link, LinkHandler, LinkUse
 from protocol.net.listener import Listener
+from protocol.net.mesh import Mesh
+from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim, WatchAim, encode_frame
 from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.4, started_frame=0.4, silence=0.8, keepalive=0.2, shutdown=0.2)
@@ -44,6 +47,67 @@ async def dial(
     limits: Limits | None = None,
 ) -> Link:
     return await dial_any([(host, port)], credentials, handler, accept, limits)
+
+
+class Nobody:
+    """An owner of links, or of a mesh, that expects no links."""
+
+    def link_up(self, link: Link) -> None:
+        raise AssertionError("no link was expected")
+
+    def frame_received(self, link: Link, frame: bytes) -> None:
+        raise AssertionError("no link was expected")
+
+    def link_down(self, link: Link, reason: str) -> None:
+        raise AssertionError("no link was expected")
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        raise AssertionError("no link was expected")
+
+    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        raise AssertionError("no link was expected")
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        raise AssertionError("no link was expected")
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        raise AssertionError("no link was expected")
+
+
+class Peer:
+    """A key and a mesh without a node. It accepts every link, and sends only what a test gives it."""
+
+    def __init__(self, identity: Identity | None = None) -> None:
+        self.identity = identity or Identity.generate()
+        self.aim: Aim = TableAim(bytes(16), "")
+        """The answer to a peer that wants to sit at a table, or to watch."""
+        self.ups: list[bytes] = []
+        """The identities of peers, once for each link."""
+        self.told: list[Frame | str] = []
+        """All frames from all peers, and ``down`` for each link that ended without being replaced."""
+        self.mesh = Mesh(credentials(self.identity.private_key), self)
+
+    @property
+    def key(self) -> bytes:
+        return self.identity.public
+
+    def say(self, identity: bytes, *frames: Frame) -> None:
+        """Send frames to a peer, if there is a link."""
+        for frame in frames:
+            self.mesh.send(identity, encode_frame(frame))
+        self.mesh.flush()
+
+    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
+        return self.aim if isinstance(hello.aim, TableAim | WatchAim) else hello.aim
+
+    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
+        self.ups.append(identity)
+
+    def peer_frame(self, identity: bytes, frame: Frame) -> None:
+        self.told.append(frame)
+
+    def peer_down(self, identity: bytes, reason: str) -> None:
+        self.told.append("down")
 
 
 class Recorder:

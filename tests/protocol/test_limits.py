@@ -21,9 +21,8 @@ from protocol.match.effects import Effect, FrameReceived, Send
 from protocol.match.match import Match
 from protocol.net.addresses import Address, parse_join_line
 from protocol.net.dialer import Dialer, DialError
-from protocol.net.link import Link
-from protocol.net.mesh import Mesh
-from protocol.wire.frames import Aim, Frame, Hello, Need, Page, Refuse, TableAim, encode_frame
+from protocol.wire.frames import Need, Page, TableAim, encode_frame
+from tests.protocol.links import Nobody, Peer
 from tests.simulation.world import World
 
 HOST = "127.0.0.1"
@@ -169,7 +168,7 @@ async def test_only_the_first_addresses_of_a_long_list_are_dialled(monkeypatch: 
     monkeypatch.setattr(Dialer, "_dial_host", note)
     addresses = [(f"192.0.2.{number}", 7000) for number in range(100)]
     with pytest.raises(DialError):
-        await Dialer(credentials(Identity.generate().private_key)).dial(addresses, Owner())
+        await Dialer(credentials(Identity.generate().private_key)).dial(addresses, Nobody())
     assert dialled == addresses[: limits.ADDRESSES_PER_PEER]
 
 
@@ -178,35 +177,6 @@ def test_a_join_line_lists_only_as_many_addresses_as_are_dialled() -> None:
     assert len(parse_join_line(f"{','.join(hosts[1:])}/{FINGERPRINT}").addresses) == limits.ADDRESSES_PER_PEER
     with pytest.raises(ValueError, match="at most 16 addresses"):
         parse_join_line(f"{','.join(hosts)}/{FINGERPRINT}")
-
-
-class Owner:
-    """The owner of a mesh. It welcomes every peer and records which ones connected and disconnected."""
-
-    def __init__(self) -> None:
-        self.ups: list[bytes] = []
-        self.downs: list[bytes] = []
-
-    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        return TableAim(bytes(16), "")
-
-    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        self.ups.append(identity)
-
-    def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        raise AssertionError("nobody says anything here")
-
-    def peer_down(self, identity: bytes, reason: str) -> None:
-        self.downs.append(identity)
-
-    def link_up(self, link: Link) -> None:
-        raise AssertionError("nobody answers here")
-
-    def frame_received(self, link: Link, frame: bytes) -> None:
-        raise AssertionError("nobody answers here")
-
-    def link_down(self, link: Link, reason: str) -> None:
-        raise AssertionError("nobody answers here")
 
 
 @pytest.fixture
@@ -222,15 +192,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 async def test_an_identity_can_replace_its_link_at_most_once_in_two_seconds(clock: list[float]) -> None:
     """Two machines share one key, and both dial as often as they can."""
     identity = Identity.generate()
-    host, owner = Owner(), credentials(identity.private_key)
-    table = Mesh(credentials(Identity.generate().private_key), host)
-    await table.listen(0, [HOST])
-    guests: list[Mesh] = []
+    table = Peer()
+    await table.mesh.listen(0, [HOST])
+    guests: list[Peer] = []
 
     async def comes() -> bool:
-        guests.append(Mesh(owner, Owner()))
+        guests.append(Peer(identity))
         try:
-            await guests[-1].connect([(HOST, table.port)], TableAim(b"", ""), lambda _: True)
+            await guests[-1].mesh.connect([(HOST, table.mesh.port)], TableAim(b"", ""), lambda _: True)
         except DialError:
             return False
         return True
@@ -238,7 +207,7 @@ async def test_an_identity_can_replace_its_link_at_most_once_in_two_seconds(cloc
     assert [await comes() for _ in range(5)] == [True, True, False, False, False]
     clock[0] += limits.REPLACEMENT
     assert [await comes() for _ in range(3)] == [True, False, False]
-    assert host.ups == [identity.public] * 3
-    assert host.downs == []
-    await asyncio.gather(table.close(), *(guest.close() for guest in guests))
+    assert table.ups == [identity.public] * 3
+    assert table.told == []
+    await asyncio.gather(*(each.mesh.close() for each in (table, *guests)))
     await asyncio.sleep(0.05)

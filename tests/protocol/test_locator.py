@@ -28,6 +28,7 @@ from tests.network.namespaces import HAS_OWN_NETWORK
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 from tests.simulation.world import join_record
+from tests.waiting import until
 
 pytestmark = pytest.mark.multicast
 
@@ -239,9 +240,7 @@ async def test_a_guest_who_waits_for_a_table_does_not_get_one_with_a_longer_name
     host, other, guest = await opens(), await opens(), await opens()
     told = list[NodeError]()
     waiting = asyncio.create_task(guest.resolve(table.name, told.append))
-    async with asyncio.timeout(PATIENCE):
-        while not told:  # noqa: ASYNC110 - there is no event
-            await asyncio.sleep(0.01)
+    await until(lambda: told)
     await other.advertise(replace(table, id=secrets.token_hex(16), name=f"{table.name} night"), 7002)
     async with asyncio.timeout(PATIENCE):
         while f"{table.name} night" not in {each.advertisement.name for each in await guest.tables(0.05)}:

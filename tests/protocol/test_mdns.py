@@ -40,6 +40,7 @@ from protocol.net.interfaces import hosts_to_tell, interface_addresses, interfac
 from protocol.net.mdns import Datagram, Discovery, DiscoveryUnavailable, _records, receive_from
 from tests.network import forger
 from tests.programs import PATIENCE
+from tests.waiting import until
 
 pytestmark = pytest.mark.multicast
 
@@ -80,17 +81,11 @@ def parsing(monkeypatch: pytest.MonkeyPatch) -> Mock:
     return parse
 
 
-async def until(discovery: Discovery, condition: Callable[[tuple[Sighting, ...]], bool]) -> tuple[Sighting, ...]:
+async def listed(discovery: Discovery, condition: Callable[[tuple[Sighting, ...]], bool]) -> tuple[Sighting, ...]:
     async with asyncio.timeout(PATIENCE):
         while not condition(discovery.tables()):
             await discovery.changed()
     return discovery.tables()
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - there is no event
-            await asyncio.sleep(0.02)
 
 
 def called(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
@@ -100,7 +95,7 @@ def called(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
 
 async def find(discovery: Discovery, wanted: str) -> tuple[Sighting, ...]:
     """Wait for tables with this name."""
-    await until(discovery, lambda _: bool(called(discovery, wanted)))
+    await listed(discovery, lambda _: bool(called(discovery, wanted)))
     return called(discovery, wanted)
 
 
@@ -124,7 +119,7 @@ async def test_an_advertisement_can_change(opens: Opener) -> None:
     await find(guest, "Friday")
     playing = dataclasses.replace(FRIDAY, seats_taken=4, status=PLAYING)
     await host.advertise(playing, 7000)
-    (seen,) = await until(guest, lambda tables: [each.advertisement for each in tables] == [playing])
+    (seen,) = await listed(guest, lambda tables: [each.advertisement for each in tables] == [playing])
     assert seen.addresses
 
 
@@ -132,7 +127,7 @@ async def test_two_tables_may_have_the_same_name(opens: Opener) -> None:
     first, second, guest = await opens(), await opens(), await opens()
     await first.advertise(FRIDAY, 7000)
     await second.advertise(dataclasses.replace(FRIDAY, id="00decade"), 7001)
-    await until(guest, lambda tables: len(tables) == 2)
+    await listed(guest, lambda tables: len(tables) == 2)
     assert {each.advertisement.id for each in called(guest, "Friday")} == {"00c0ffee", "00decade"}
 
 
@@ -141,7 +136,7 @@ async def test_a_withdrawn_table_vanishes_and_can_come_back(opens: Opener) -> No
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
     await host.withdraw()
-    await until(guest, lambda tables: not tables)
+    await listed(guest, lambda tables: not tables)
     await host.advertise(FRIDAY, 7001)
     (seen,) = await find(guest, "Friday")
     assert (LOOPBACK, 7001) in seen.addresses
@@ -152,7 +147,7 @@ async def test_the_table_of_a_node_that_closes_vanishes(opens: Opener) -> None:
     await host.advertise(FRIDAY, 7000)
     await find(guest, "Friday")
     await host.close()
-    await until(guest, lambda tables: not tables)
+    await listed(guest, lambda tables: not tables)
 
 
 async def test_rechecking_unchanged_interfaces_keeps_all_tables(opens: Opener) -> None:
@@ -260,7 +255,7 @@ async def test_a_query_that_cannot_be_encoded_is_logged_and_discovery_goes_on(
     guest, honest = await opens(), await opens()
     monkeypatch.setattr(guest._sightings, "questions", lambda now: (("x" * 70 + ".local.", TEXT),))
     await honest.advertise(FRIDAY, 7000)
-    await eventually(lambda: "not asked by multicast" in caplog.text)
+    await until(lambda: "not asked by multicast" in caplog.text)
     await honest.advertise(dataclasses.replace(FRIDAY, name="Saturday"), 7000)
     assert await find(guest, "Saturday")
 
@@ -303,8 +298,8 @@ async def test_a_hijacked_table_announces_itself_again_and_guests_see_both(opens
     await find(guest, "Friday")
     await said_all(host)
     send_on_loopback(forged(host))
-    await eventually(lambda: ("192.0.2.66", 6666) in places(guest.told()))
-    await eventually(lambda: (LOOPBACK, 7000) in places(guest.tables()))
+    await until(lambda: ("192.0.2.66", 6666) in places(guest.told()))
+    await until(lambda: (LOOPBACK, 7000) in places(guest.tables()))
     assert {(LOOPBACK, 7000), ("192.0.2.66", 6666)} <= places(guest.told())
 
 
@@ -323,9 +318,9 @@ async def test_a_table_comes_back_after_a_forged_goodbye(opens: Opener, monkeypa
     monkeypatch.setattr(host, "_say", note_and_say)
     instance = forger.label(host._token) + forger.TYPE
     send_on_loopback(forger.answer(forger.record(forger.TYPE, forger.PTR, instance, ttl=0)))
-    await eventually(lambda: len(said) >= 1)
+    await until(lambda: len(said) >= 1)
     await asyncio.sleep(2 * LOOK)
-    await eventually(lambda: bool(called(guest, "Friday")))
+    await until(lambda: bool(called(guest, "Friday")))
     assert (LOOPBACK, 7000) in places(guest.told())
 
 
@@ -355,7 +350,7 @@ async def test_more_hijacks_than_can_be_remembered_are_reported(opens: Opener) -
         if number % 20 == 0:
             await asyncio.sleep(0.02)
     with pytest.raises(DiscoveryUnavailable, match="no name can be trusted"):
-        await eventually(lambda: not guest.told())
+        await until(lambda: not guest.told())
 
 
 # Answering
@@ -541,7 +536,7 @@ async def test_an_error_that_ends_discovery_is_logged(
     assert guest._multicast is not None
     monkeypatch.setattr(guest._multicast, "_hear", fail)
     send_on_loopback(b"anything")
-    await eventually(lambda: "a defect" in caplog.text)
+    await until(lambda: "a defect" in caplog.text)
     assert "the search for tables has stopped" in caplog.text
 
 
@@ -561,7 +556,7 @@ async def test_all_tables_are_queried_again_after_a_flood(opens: Opener, monkeyp
         guest._heard(Datagram(packet, "192.0.2.66", 0))
     guest._pause = 900.0
     before = guest._ask_at
-    await eventually(lambda: guest._ask_at > before + 100)
+    await until(lambda: guest._ask_at > before + 100)
 
 
 @st.composite

@@ -14,27 +14,17 @@ import pytest
 from protocol import limits
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
+from protocol.net.addresses import Address
 from protocol.net.dialer import DialError
 from protocol.net.link import Link
 from protocol.net.listener import listen
 from protocol.net.mesh import REPLACED, Mesh
-from protocol.wire.frames import Aim, CodeAim, Cut, Frame, Hello, MatchAim, Refuse, TableAim, WatchAim, encode_frame
+from protocol.wire.frames import Aim, CodeAim, Cut, MatchAim, TableAim, WatchAim
 from tests.programs import PATIENCE
+from tests.protocol.links import Nobody, Peer
+from tests.waiting import until
 
 HOST = "127.0.0.1"
-
-
-class Nobody:
-    """An owner that expects no links."""
-
-    def link_up(self, link: Link) -> None:
-        raise AssertionError("nobody completes a handshake here")
-
-    def frame_received(self, link: Link, frame: bytes) -> None:
-        raise AssertionError("nobody sends anything here")
-
-    def link_down(self, link: Link, reason: str) -> None:
-        raise AssertionError("there was no link")
 
 
 @pytest.mark.parametrize("turns", range(8))
@@ -55,47 +45,25 @@ async def test_a_listener_closed_at_any_moment_leaves_no_connection_open(turns: 
     gc.collect()
 
 
-class Peer:
-    """An owner that welcomes every peer and sends nothing."""
+async def linked(one: Peer, other: Peer) -> None:
+    """Wait until a peer has a link to another."""
+    await until(lambda: one.mesh.is_linked(other.key))
 
-    def __init__(self, identity: Identity | None = None) -> None:
-        self.identity = identity or Identity.generate()
-        self.told: list[Frame | str] = []
-        self.mesh = Mesh(credentials(self.identity.private_key), self)
 
-    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        return TableAim(bytes(16), "") if isinstance(hello.aim, WatchAim) else hello.aim
+async def dials(one: Peer, other: Peer, where: list[list[Address]], *, times: int) -> None:
+    """Keep a link from one peer to another, and wait until its addresses were requested ``times`` times.
 
-    def peer_up(self, identity: bytes, aim: Aim, at: tuple[str, int]) -> None:
-        """Do nothing."""
+    :param where: lists of addresses; the last list is the current one.
+    """
+    asked = 0
 
-    def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        self.told.append(frame)
+    def addresses() -> list[Address]:
+        nonlocal asked
+        asked += 1
+        return where[-1]
 
-    def peer_down(self, identity: bytes, reason: str) -> None:
-        self.told.append("down")
-
-    async def until_linked(self, other: Peer) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while not self.mesh.is_linked(other.identity.public):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-
-    async def dials(self, other: Peer, where: list[list[tuple[str, int]]], *, times: int) -> None:
-        """Start to keep a link to another peer, and wait until its addresses were requested ``times`` times.
-
-        :param where: lists of addresses; the last list is the current one.
-        """
-        asked = 0
-
-        def addresses() -> list[tuple[str, int]]:
-            nonlocal asked
-            asked += 1
-            return where[-1]
-
-        self.mesh.keep(other.identity.public, addresses, lambda: AIM, 0.0)
-        async with asyncio.timeout(PATIENCE):
-            while asked < times:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+    one.mesh.keep(other.key, addresses, lambda: AIM, 0.0)
+    await until(lambda: asked >= times)
 
 
 @contextlib.asynccontextmanager
@@ -115,12 +83,12 @@ async def test_a_peer_is_dialled_at_once_on_demand_whatever_failed_before(monkey
     monkeypatch.setattr(limits, "BACKOFF", (3600.0,))
     async with peers(2) as (ada, ben):
         where = [[(HOST, 1)]]
-        await ada.dials(ben, where, times=1)
+        await dials(ada, ben, where, times=1)
         await asyncio.sleep(0.1)
-        assert not ada.mesh.is_linked(ben.identity.public)
+        assert not ada.mesh.is_linked(ben.key)
         where.append([(HOST, ben.mesh.port)])
         ada.mesh.dial_anew()
-        await ada.until_linked(ben)
+        await linked(ada, ben)
 
 
 async def test_connecting_skips_strangers_at_a_peers_addresses() -> None:
@@ -128,18 +96,18 @@ async def test_connecting_skips_strangers_at_a_peers_addresses() -> None:
     async with peers(4) as (ada, ben, *others):
         where = [(HOST, each.mesh.port) for each in (*others, ben)]
         for _ in range(5):
-            assert await ada.mesh.connect(where, AIM, ben.identity.public.__eq__) == ben.identity.public
-            ada.mesh.disconnect(ben.identity.public)
+            assert await ada.mesh.connect(where, AIM, ben.key.__eq__) == ben.key
+            ada.mesh.disconnect(ben.key)
 
 
 async def test_a_stranger_at_a_wanted_peers_address_gets_no_link() -> None:
     async with peers(3) as (ada, ben, stranger):
         where = [[(HOST, stranger.mesh.port)]]
-        await ada.dials(ben, where, times=2)
+        await dials(ada, ben, where, times=2)
         assert not ada.mesh.linked()
         where.append([(HOST, ben.mesh.port)])
-        await ada.until_linked(ben)
-        assert ada.mesh.linked() == (ben.identity.public,)
+        await linked(ada, ben)
+        assert ada.mesh.linked() == (ben.key,)
 
 
 async def test_a_program_is_told_that_another_with_the_same_key_replaced_it_before_its_link_ends() -> None:
@@ -148,9 +116,7 @@ async def test_a_program_is_told_that_another_with_the_same_key_replaced_it_befo
         await ada.mesh.connect(where, AIM)
         other = Peer(ada.identity)
         await other.mesh.connect(where, AIM)
-        async with asyncio.timeout(PATIENCE):
-            while "down" not in ada.told:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: "down" in ada.told)
         await other.mesh.close()
         assert ada.told == [REPLACED, "down"]
         assert other.told == ["down"]
@@ -170,7 +136,7 @@ async def test_a_program_that_replaces_its_own_link_gets_no_notice_of_replacemen
 
         monkeypatch.setattr(Mesh, "_take_answer", late)
         await ada.mesh.connect(where, AIM)
-        assert ada.mesh.is_linked(ben.identity.public)
+        assert ada.mesh.is_linked(ben.key)
         assert (ada.told, ben.told) == (["down"], [])
 
 
@@ -198,10 +164,10 @@ async def test_a_dialled_peer_cannot_change_the_purpose_of_the_link(asked: Aim, 
         eve.welcome = lambda *_: aim  # type: ignore[method-assign]
         with contextlib.nullcontext() if is_answer else pytest.raises(DialError, match="does not keep to the protocol"):
             await ada.mesh.connect([(HOST, eve.mesh.port)], asked)
-        assert ada.mesh.asked(eve.identity.public) == (asked if is_answer else None)
+        assert ada.mesh.asked(eve.key) == (asked if is_answer else None)
         if is_answer:
-            assert eve.mesh.is_linked(ada.identity.public)
-            assert eve.mesh.asked(ada.identity.public) is None
+            assert eve.mesh.is_linked(ada.key)
+            assert eve.mesh.asked(ada.key) is None
 
 
 CUTS = [Cut(bytes(32), (author,)) for author in range(3)]
@@ -214,7 +180,7 @@ async def test_frames_sent_together_reach_a_spectator_in_one_record(
     """A player receives each frame at once, in a record of its own."""
     async with peers(2) as (host, other):
         await other.mesh.connect([(HOST, host.mesh.port)], aim)
-        await host.until_linked(other)
+        await linked(host, other)
         arrived: list[int] = []
         take = Link.data_received
 
@@ -224,11 +190,8 @@ async def test_frames_sent_together_reach_a_spectator_in_one_record(
 
         monkeypatch.setattr(Link, "data_received", count)
         for cut in CUTS:
-            host.mesh.send(other.identity.public, encode_frame(cut))
-            host.mesh.flush()
-        async with asyncio.timeout(PATIENCE):
-            while len(other.told) < len(CUTS):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+            host.say(other.key, cut)
+        await until(lambda: len(other.told) >= len(CUTS))
         assert other.told == CUTS
         assert sum(arrived) == expected
 
@@ -240,15 +203,12 @@ async def test_a_spectator_receives_buffered_frames_before_its_link_ends(
     monkeypatch.setattr(limits, "SPECTATOR_DELAY", 10 * PATIENCE)
     async with peers(2) as (host, other):
         await other.mesh.connect([(HOST, host.mesh.port)], WatchAim(b"", ""))
-        await host.until_linked(other)
+        await linked(host, other)
         for cut in CUTS:
-            host.mesh.send(other.identity.public, encode_frame(cut))
-            host.mesh.flush()
+            host.say(other.key, cut)
         if ends_all:
             await host.mesh.close()
         else:
-            host.mesh.disconnect(other.identity.public)
-        async with asyncio.timeout(PATIENCE):
-            while "down" not in other.told:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+            host.mesh.disconnect(other.key)
+        await until(lambda: "down" in other.told)
         assert other.told == [*CUTS, "down"]

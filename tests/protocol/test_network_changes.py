@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from protocol.net import interfaces
 from protocol.net.interfaces import watch_network
-from tests.programs import PATIENCE
+from tests.waiting import until
 
 pytestmark = pytest.mark.multicast
 
@@ -46,10 +46,8 @@ class Machine:
         self.changes.append(self.looks)
 
     async def looked(self, times: int) -> None:
-        until = self.looks + times
-        async with asyncio.timeout(PATIENCE):
-            while self.looks < until:  # noqa: ASYNC110
-                await asyncio.sleep(0.001)
+        wanted = self.looks + times
+        await until(lambda: self.looks >= wanted)
 
 
 @pytest_asyncio.fixture(loop_scope="function")

@@ -38,9 +38,9 @@ from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind
 from tests.network import views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
-from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
 from tests.tiers import thoroughly
+from tests.waiting import until
 
 # Before the match
 
@@ -90,7 +90,7 @@ async def test_a_guest_who_crashes_while_the_match_forms_is_replaced(
     dying = await people.sit("C")
     say_nothing(dying)
     await dying.node.join(opened.join_line)
-    await dying.until_true(lambda: dying.node.match is not None)
+    await until(lambda: dying.node.match is not None)
     await dying.kill()
     await host.until(LobbyChanged, lambda event: [player.name for player in event.left] == ["C"])
     (late,) = await people.join(opened.join_line, "D")
@@ -224,7 +224,7 @@ async def test_quitting_is_distinguished_from_a_lost_link(people: Company) -> No
     await in_mid_match(players[0])
     watching = await people.sit("W")
     await watching.node.watch(opened.join_line)
-    await watching.until_true(lambda: len(watching.node._mesh.linked()) == 3)
+    await until(lambda: len(watching.node._mesh.linked()) == 3)
     await players[1].leave()
     for each in (players[0], players[2], watching):
         lost = await each.until(PeerLost)
@@ -273,7 +273,7 @@ async def test_the_host_comes_back_through_any_other_player(people: Company, is_
     missing_home = await missing.kill()
     back = await people.sit("A", home=home)
     await back.node.resume()
-    await back.until_true(lambda: back.node._mesh.is_linked(there.node.identity.public))
+    await until(lambda: back.node._mesh.is_linked(there.node.identity.public))
     returned = await people.sit(missing.name, home=missing_home)
     await returned.node.resume()
     there.go_on()
@@ -333,7 +333,7 @@ async def test_a_broken_link_comes_back_by_itself(people: Company) -> None:
     before = dict(host.node._mesh._peers)
     for peer in before.values():
         peer.link.drop("the cable was pulled")
-    await host.until_true(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
+    await until(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
     guest.go_on()
     await agree(host, guest)
     assert not host.told(PeerLost)  # a loss of under a second is not reported
@@ -347,7 +347,7 @@ async def test_all_links_are_reopened_after_a_sleep(people: Company) -> None:
     before = dict(host.node._mesh._peers)
     await asyncio.sleep(limits.REPLACEMENT)
     await host.node._active.interfaces_changed()
-    await host.until_true(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
+    await until(lambda: host.node._mesh._peers.keys() == before.keys() and host.node._mesh._peers != before)
     guest.go_on()
     await agree(host, guest)
     assert host.told(PeerLost) == guest.told(PeerLost) == []
@@ -386,10 +386,8 @@ async def test_illegal_and_late_moves_are_refused_without_harm(people: Company) 
     (host, guest), _ = await people.table(2)
     for player in (host, guest):
         player.hold()
-    async with asyncio.timeout(PATIENCE):
-        while not (turns := [(player, turn) for player in (host, guest) for turn in player.told(YourTurn)]):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    player, turn = turns[0]
+    await until(lambda: host.told(YourTurn) or guest.told(YourTurn))
+    player, turn = next((player, turn) for player in (host, guest) for turn in player.told(YourTurn))
     if turn.view.state.bids == ():
         with pytest.raises(RulesError):
             player.node.play(Liar(), turn.token)

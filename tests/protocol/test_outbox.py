@@ -19,8 +19,7 @@ from protocol.events import Stopped
 from protocol.limits import Limits
 from protocol.match.effects import CalledOff, Show, StoreChoice, Ticked, WriteTranscript
 from protocol.match.match import Match
-from protocol.net.addresses import Address
-from protocol.net.mesh import Mesh, MeshOwner
+from protocol.net.mesh import Mesh
 from protocol.node import runtime as runtimes
 from protocol.node.locator import Locator
 from protocol.node.outbox import BATCH, Deliver, Delivered, Do, Outbox, Write
@@ -28,9 +27,11 @@ from protocol.node.runtime import Runtime
 from protocol.node.session import Occasion, Session
 from protocol.storage.home import Home
 from protocol.storage.store import Store
-from protocol.wire.frames import Aim, Carried, Customs, Frame, Hello, Refuse, encode_frame
+from protocol.wire.frames import Carried, Customs, encode_frame
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.protocol.links import Nobody
 from tests.simulation.world import genesis
+from tests.waiting import until
 
 KEY = MatchKey(bytes(32))
 MATCH = b"m" * 32
@@ -238,22 +239,6 @@ def test_messages_of_two_matches_are_stored_apart(outbox: Outbox[str]) -> None:
 # The runtime with a real store
 
 
-class Nobody(MeshOwner):
-    """An owner that ignores its links."""
-
-    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        raise AssertionError("nobody says HELLO here")
-
-    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        pass
-
-    def peer_frame(self, identity: bytes, frame: Frame) -> None:
-        pass
-
-    def peer_down(self, identity: bytes, reason: str) -> None:
-        pass
-
-
 class Tapped(Mesh):
     """A mesh that records each frame sent and how many messages are on the disk at that moment."""
 
@@ -337,9 +322,7 @@ async def test_messages_behind_reported_events_are_stored_even_if_no_frame_is_se
     runtime.outbox.afterwards(lambda: None)
     await asyncio.sleep(0.02)
     assert not store.messages(MATCH)  # it waits to be written together with others
-    async with asyncio.timeout(10):
-        while not store.messages(MATCH):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: store.messages(MATCH))
     runtime.outbox.keep(MESSAGES[1])
     runtime.outbox.afterwards(lambda: None)
     await asyncio.sleep(0)

@@ -20,6 +20,7 @@ from protocol.wire.messages import Kind
 from tests.network.company import CLASSIC, Company, agree, in_mid_match
 from tests.simulation.world import World
 from tests.tiers import thoroughly
+from tests.waiting import until
 
 PATIENCE = Patience(20, 5)
 STAGES: dict[int | None, Stage] = {
@@ -321,7 +322,7 @@ async def test_players_and_spectators_of_a_live_match_see_the_same_step_and_cloc
     matches = [each.node.match for each in (*players, watching)]
     assert all(match is not None for match in matches)
     known = [match for match in matches if match is not None]
-    await watching.until_true(lambda: len({match.progress.step for match in known}) == 1)
+    await until(lambda: len({match.progress.step for match in known}) == 1)
     now = asyncio.get_running_loop().time()
     for match in known:
         clock = match.clock(now)

@@ -1,7 +1,7 @@
 """A network of whole nodes in one process. Time is virtual: an hour of waiting takes a moment.
 
 The nodes are real :class:`protocol.node.node.Node` objects with real stores. Only dialling and listening are replaced:
-a link is a queue that delivers frames in order after a short delay, until a test cuts it. A :class:`Stranger` is a peer
+a link is a queue that delivers frames in order after a short delay, until a test cuts it. A :class:`RoomPeer` is a peer
 without a node, which a test can make lie.
 """
 
@@ -19,16 +19,16 @@ from unittest.mock import patch
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from protocol.crypto.keys import Identity
-from protocol.crypto.tls import Credentials, credentials
+from protocol.crypto.tls import Credentials
 from protocol.events import NodeEvent
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, DialError, anybody
 from protocol.net.link import ENDED, LinkHandler, LinkUse
-from protocol.net.mesh import Mesh
 from protocol.node.node import Node
 from protocol.version import PROTOCOL_VERSION
-from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim, encode_frame
+from protocol.wire.frames import Frame
 from tests.network import views
+from tests.protocol.links import Peer
 
 T = TypeVar("T")
 PORT = 7000
@@ -235,10 +235,6 @@ class Person:
         """Return the events of one type."""
         return [event for event in self.events if isinstance(event, kind)]
 
-    async def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
-        """Like the function :func:`until`."""
-        await until(condition, seconds)
-
     async def die(self) -> None:
         """End the node like a crash, without sending or storing anything."""
         node, self.is_running = self.node, False
@@ -260,52 +256,21 @@ class Person:
         return [playing.match.id] if playing is not None else []
 
 
-async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until a condition holds.
-
-    :raises TimeoutError: if it does not within some virtual seconds.
-    """
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - time is virtual
-            await asyncio.sleep(0.05)
-
-
-class Stranger:
-    """A peer that sends only the frames that a test gives it. It accepts every link.
+class RoomPeer(Peer):
+    """A peer at an address in a room.
 
     :param take: called with the identity of a peer and a frame from it.
     """
 
     def __init__(self, room: Room, number: int, take: Callable[[bytes, Frame], None] = lambda _, __: None) -> None:
         seed = b"stranger" + number.to_bytes(24, "big")
-        self.identity = Identity(Ed25519PrivateKey.from_private_bytes(seed))
+        super().__init__(Identity(Ed25519PrivateKey.from_private_bytes(seed)))
         self.room, self.take = room, take
-        self.aim: Aim = TableAim(bytes(16), "")
-        self.mesh = Mesh(credentials(self.identity.private_key), self)
         self.address = (room.host(self.key), PORT)
         room.listening[self.address] = self.key, self.mesh
 
-    @property
-    def key(self) -> bytes:
-        return self.identity.public
-
-    def say(self, identity: bytes, *frames: Frame) -> None:
-        """Send frames to a peer, if there is a link."""
-        for frame in frames:
-            self.mesh.send(identity, encode_frame(frame))
-        self.mesh.flush()
-
-    def welcome(self, identity: bytes, hello: Hello) -> Aim | Refuse:
-        return self.aim if isinstance(hello.aim, TableAim) else hello.aim
-
-    def peer_up(self, identity: bytes, aim: Aim, at: Address) -> None:
-        """A link is up."""
-
     def peer_frame(self, identity: bytes, frame: Frame) -> None:
         self.take(identity, frame)
-
-    def peer_down(self, identity: bytes, reason: str) -> None:
-        """A link is down."""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from protocol.wire.genesis import (
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import views
 from tests.protocol.histories import add
-from tests.simulation.room import PORT, Person, Room, Stranger, in_a_room
+from tests.simulation.room import PORT, Person, Room, RoomPeer, in_a_room
 
 RULES: Final = PRESETS["classic"]
 TABLE: Final = bytes(16)
@@ -58,7 +58,7 @@ def line(room: Room, host: bytes, fingerprint: str) -> str:
     return f"{room.host(host)}:{PORT}/{fingerprint}"
 
 
-def sign_on(who: Stranger, table: bytes, seed: bytes, addresses: tuple[tuple[str, int], ...] = ()) -> JoinRecord:
+def sign_on(who: RoomPeer, table: bytes, seed: bytes, addresses: tuple[tuple[str, int], ...] = ()) -> JoinRecord:
     """Return a stranger's join record for a table."""
     key = MatchKey(seed)
     name = f"s{seed[:6].hex()}"
@@ -75,7 +75,7 @@ class Liar:
 
     def __init__(self, room: Room, number: int, mode: str, host: Person) -> None:
         self.room, self.mode, self.host = room, mode, host
-        self.who = Stranger(room, number, self.hear)
+        self.who = RoomPeer(room, number, self.hear)
         self.seed = b""
         self.match: Match | None = None
         self._seen = 0
@@ -143,7 +143,7 @@ class LyingHost:
 
     def __init__(self, room: Room, number: int) -> None:
         self.room = room
-        self.who = Stranger(room, number, self.hear)
+        self.who = RoomPeer(room, number, self.hear)
         self.who.aim = TableAim(TABLE, "")
         self.guests: dict[bytes, JoinRecord] = {}
         self.proposals: list[dict[Any, Any]] = []
@@ -180,7 +180,7 @@ class LyingHost:
         records = [sign_on(self.who, TABLE, seed)] + [self.guests[each] for each in some]
         for _ in range(chance.choice((0, 0, 0, 2, 3))):
             number = next(self._numbers)
-            ghost = Stranger(self.room, number)
+            ghost = RoomPeer(self.room, number)
             del self.room.listening[ghost.address]
             seed = chance.randbytes(32)
             keys[ghost.key] = seed
