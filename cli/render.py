@@ -9,6 +9,7 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from io import StringIO
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -161,6 +162,18 @@ def listing(items: Sequence[str], conjunction: str = "and") -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def local_time(seconds: float) -> datetime | None:
+    """Return a Unix time by this machine's time zone; None if no calendar has it, as a damaged disk can return any.
+
+    >>> local_time(2.0**60) is None
+    True
+    """
+    try:
+        return datetime.fromtimestamp(seconds).astimezone()
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 def percent(chance: Fraction) -> str:

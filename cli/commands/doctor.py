@@ -24,7 +24,7 @@ from cli.commands.network import InterfaceOption, place_in
 from cli.exits import ExitCode, Failure
 from cli.front import JsonOption, application
 from cli.output import complain, say
-from cli.render import command_line, counted, listing, shown
+from cli.render import command_line, counted, listing, local_time, shown
 from cli.settings import Settings
 from cli.table.play import run
 from p2pdice.plurals import number, plural
@@ -291,10 +291,8 @@ def _capitalized(hint: str) -> str:
 
 
 def _minute(seconds: float) -> str:
-    try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
-    except (OverflowError, OSError, ValueError):  # a damaged disk can return any timestamp
-        return "a date beyond the calendar"
+    minute = local_time(seconds)
+    return "a date beyond the calendar" if minute is None else f"{minute:%Y-%m-%d %H:%M}"
 
 
 def _terminal() -> Finding:

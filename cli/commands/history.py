@@ -16,7 +16,7 @@ from cli.front import JsonOption, application
 from cli.history import LEGEND, WARNING, data, dice_lines, figures, heading, records, table
 from cli.home import home_of
 from cli.output import say
-from cli.render import command_line, counted, escape, listing
+from cli.render import command_line, counted, escape, listing, local_time
 from cli.text.match_list import ListedMatch, listed_with_files
 from p2pdice.rulesets import PRESETS
 from protocol.consensus.verifier import Judgement, examine
@@ -220,10 +220,8 @@ def _moment(match: ListedMatch) -> float:
 
 
 def _day_of(match: ListedMatch) -> date:
-    try:
-        return datetime.fromtimestamp(_moment(match)).date()
-    except (OverflowError, OSError, ValueError):  # a damaged disk can return any time
-        return date.max
+    begun = local_time(_moment(match))
+    return date.max if begun is None else begun.date()
 
 
 def _is_meant(match: ListedMatch, player: str | None, rules: str | None) -> bool | None:

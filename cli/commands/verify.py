@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,7 +18,7 @@ from cli.commands.judging import named_transcript, on_all_cores, progress_over, 
 from cli.exits import ExitCode, Failure
 from cli.front import application
 from cli.output import complain, say
-from cli.render import command_line, counted, escape, listing, sentence, shown_path, stated
+from cli.render import command_line, counted, escape, listing, local_time, sentence, shown_path, stated
 from cli.settings import Settings, home_words
 from cli.text.narrate import unfamiliar, words_for
 from cli.text.narrate_game import ticket_change
@@ -269,7 +268,9 @@ def _judged(
     """
     verdict, modified = judged(path)
     strangers = () if trusted is None else tuple(each for each in verdict.fingerprints if each not in trusted)
-    return FileVerdict(path, verdict, _date(modified), strangers, is_kept=path != Path(name), people=remember(verdict))
+    written = local_time(modified)
+    date = None if written is None else written.isoformat(timespec="seconds")
+    return FileVerdict(path, verdict, date, strangers, is_kept=path != Path(name), people=remember(verdict))
 
 
 def _show(report: FileVerdict, as_json: bool) -> None:
@@ -277,13 +278,6 @@ def _show(report: FileVerdict, as_json: bool) -> None:
         print(json.dumps(report.to_json()), flush=True)
     else:
         say("\n".join(describe(report)))
-
-
-def _date(seconds: float) -> str | None:
-    try:
-        return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
-    except (OverflowError, OSError, ValueError):  # a damaged disk can return any timestamp
-        return None
 
 
 def headline(verdict: Verdict) -> str:
