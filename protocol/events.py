@@ -193,9 +193,12 @@ class AwaitingHost:
 
 @dataclass(frozen=True, slots=True)
 class AgainAsked:
-    """A guest of the last match wants to sit down again before the table is open. Emitted once per guest and match."""
+    """A guest or a spectator of the last match wants a seat in the next, but the table is not open yet; or, for a
+    spectator, no seat is free. Emitted once per table to its host."""
 
     player: PlayerInfo
+    watched: bool = False
+    """Whether it is a spectator. Then the name may be unknown, and is ``a spectator``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from p2pdice.moves import Bid, Exact, Liar
 from p2pdice.plurals import number
 from p2pdice.state import Expect
 from protocol.events import (
+    AgainAsked,
     Claimed,
     CodeTried,
     ConcedeAccepted,
@@ -58,6 +59,7 @@ from protocol.events import (
     TableWatched,
     YourTurn,
 )
+from protocol.limits import PLAYERS
 
 if TYPE_CHECKING:
     from cli.table.board import Board, Showdown, Told
@@ -128,6 +130,8 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             pass  # the lobby shows a badge
         case SeatAsked():
             yield seat_asked(event, board.players)
+        case AgainAsked(watched=True) if board.over is not None and board.hosts and board.seats < PLAYERS:
+            yield f"{narrate(event, board.seating).removesuffix('.')}: type again {board.seats + 1}."
         case ConcedeAccepted():
             yield conceded(event, board.seating, after=_before_conceding(event.awaited, board))
         case CodeTried(tries_left=0):

@@ -136,7 +136,8 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
                 return f"{proposed} All players are here."
             return f"{proposed} It waits for {listing(display_names(event.awaited, event.players))}."
         case node.AgainAsked():
-            return f"{capital(seating.named([event.player]))} wants another match."
+            wants = "a seat in the next match" if event.watched else "another match"
+            return f"{capital(seating.named([event.player]))} wants {wants}."
         case node.Recognised():
             who = capital(seating.named([event.player]))
             met = f"You have met {who} in {counted(event.matches, 'match', 'matches')}." if event.matches else ""

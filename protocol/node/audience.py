@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -53,6 +54,8 @@ class Audience:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._spectators: dict[bytes, _Spectator] = {}
+        self._former: deque[bytes] = deque(maxlen=limits.LINKS_OUTSIDE_ROSTER)
+        """The last spectators who left."""
         self._table = b""
         """The id of the table that they were welcomed to watch."""
         self._came = 0
@@ -78,6 +81,7 @@ class Audience:
             for identity in tuple(self._spectators):
                 self.dismiss(identity)
                 self._runtime.mesh.disconnect(identity)
+            self._former.clear()
         self._table = table
 
     def watching(self, table: bytes) -> tuple[bytes, ...]:
@@ -96,7 +100,12 @@ class Audience:
     def dismiss(self, identity: bytes) -> None:
         """Remove a peer from the spectators."""
         if self._spectators.pop(identity, None) is not None:
+            self._former.append(identity)
             self._tell_later()
+
+    def has_watched(self, identity: bytes) -> bool:
+        """Return whether a peer is a spectator of this table or its matches, or was one lately."""
+        return identity in self._spectators or identity in self._former
 
     def tell(self) -> None:
         """Notify the owner of spectators again, if there are any, because a table or match has just begun."""

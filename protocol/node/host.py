@@ -16,7 +16,7 @@ from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedError
 from protocol.net.link import LinkUse
-from protocol.node.audience import Audience, Floor
+from protocol.node.audience import SPECTATOR, Audience, Floor
 from protocol.node.door import BEGUN, ONLY_WATCH, OVER, REMOVED, CodeDesk, Door
 from protocol.node.locator import LEFT
 from protocol.node.playing import PlayerSession, Proposals
@@ -91,7 +91,7 @@ class Host:
         """The peers whose JOIN waits for an answer, in order of arrival, each with its latest JOIN."""
         self._next_seat: asyncio.TimerHandle | None = None
         self._asked_again: set[bytes] = set()
-        """Players of the finished match who want to sit down again."""
+        """Players and spectators of the last match who want to sit down."""
 
     @property
     def seated(self) -> tuple[bytes, ...]:
@@ -237,6 +237,8 @@ class Host:
             self._attendance.check(identity, self.seated)
             self.table.check_room(identity)
         except NotAdmittedError as error:
+            if error.code is RefuseCode.FULL:
+                self._note_who_asks_again(identity)
             return Refuse(error.code, str(error))
         return TableAim(self.table.id, "")
 
@@ -252,10 +254,17 @@ class Host:
         return self.code_desk.welcome(aim)
 
     def _note_who_asks_again(self, identity: bytes) -> None:
-        played = self._proposal
-        if played is not None and played.is_over and identity in played.authors and identity not in self._asked_again:
-            self._asked_again.add(identity)
-            self._runtime.tell(AgainAsked(played.match.info[played.authors[identity]]))
+        played = self._proposal if self.has_begun else None
+        if identity in self._asked_again or (played is not None and not played.is_over):
+            return
+        if played is not None and identity in played.authors:
+            asked = AgainAsked(played.match.info[played.authors[identity]])
+        elif self._audience.has_watched(identity):
+            asked = AgainAsked(self._runtime.player(self._runtime.known_as(identity) or SPECTATOR, identity), True)
+        else:
+            return
+        self._asked_again.add(identity)
+        self._runtime.tell(asked)
 
     def welcome_spectator(self, identity: bytes, aim: WatchAim) -> TableAim | Refuse:
         """Answer a peer that wants to watch."""

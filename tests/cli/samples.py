@@ -139,6 +139,7 @@ def node_events(name: str = "Ben", reason: str = "it is so") -> tuple[node.NodeE
         node.AwaitingHost(peer, "playing", 20.0),
         node.AwaitingHost(None, "there", 20.0),
         node.AgainAsked(peer),
+        node.AgainAsked(peer, watched=True),
         node.Recognised(peer, True, 0),
         node.Recognised(peer, False, 1),
         node.Recognised(peer, False, 0),

@@ -226,6 +226,7 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Not everybody has signed yet.": lambda: ended(confirmed=False),
     "Again?": lambda: over(),
     "Cleo wants another match.": lambda: told(node.AgainAsked(CLEO)),
+    "Cleo wants a seat in the next match.": lambda: told(node.AgainAsked(CLEO, watched=True)),
     # Motes
     "Ben plays Dark to destroy your Light.": lambda: game(events.PowerPlayed(1, Die("dark", 1), Die("light", 0))),
     "Stop Ben's Dark with your Blue, or let it be.": lambda: asked_of_motes(answering()),

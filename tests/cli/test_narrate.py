@@ -253,7 +253,7 @@ FIELDS = {
     "Watching": "names",
     "TableClosed": "code reason",
     "AwaitingHost": "host:player host_is seconds",
-    "AgainAsked": "player:player",
+    "AgainAsked": "player:player watched",
     "Recognised": "is_trusted matches player:player",
     "Unfamiliar": "known_as namesakes:player player:player trusted",
     "AwaitingPlayers": "awaited:player match_id players:player table",

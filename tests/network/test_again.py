@@ -148,6 +148,26 @@ async def test_the_host_is_told_once_which_guests_want_to_play_again(evening: Ev
     assert ben.told(AgainAsked) == cora.told(AgainAsked) == []
 
 
+async def test_the_host_is_told_that_a_spectator_wants_a_seat(evening: Evening) -> None:
+    _, (host, ben, eve) = await evening.begin(friday(2), is_watched=True)
+    await evening.end(host, ben, eve)
+    waiting = asyncio.create_task(evening.rejoin(eve))
+    asked = await host.until(AgainAsked)
+    assert (asked.player.name, asked.player.fingerprint) == ("a spectator", eve.node.identity.fingerprint)
+    assert asked.watched
+    await evening.open(host, friday(2))
+    await until(lambda: len(host.told(AgainAsked)) == 2)  # the only free seat is kept for ben
+    waiting.cancel()
+
+
+async def test_the_host_is_not_told_of_strangers_who_want_a_seat(evening: Evening) -> None:
+    opened, (host, ben) = await evening.begin(friday(2))
+    await evening.end(host, ben)
+    with pytest.raises(NodeError):
+        await evening.sit("C", opened.join_line)
+    assert host.told(AgainAsked) == []
+
+
 async def test_three_matches_in_a_row_with_changed_seats_players_and_rules(evening: Evening) -> None:
     opened, (host, b, c) = await evening.begin(friday(3))
     port, table = host.node.port, host.node.table_id

@@ -26,6 +26,7 @@ from p2pdice.moves import Evict, Hand, Hands, Play, Pledges, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, State
 from protocol.events import (
+    AgainAsked,
     Claimed,
     ConcedeAccepted,
     CupsSeen,
@@ -252,6 +253,15 @@ def test_player_without_a_vote_reads_that_the_others_can_go_on() -> None:
     for event in told(events, made.state):
         made.board.take(event)
     assert [*tell(overdue, made.board)] == ["Waiting for Ben. The others can go on without Ben in 0:27."]
+
+
+@pytest.mark.parametrize(("seats", "more"), [(3, ": type again 4."), (10, ".")])
+def test_host_is_told_how_to_seat_a_spectator(seats: int, more: str) -> None:
+    made = sample("1x2")
+    made.board.take(MatchResult("ab" * 32, ((0,), (1,), (2,)), made.players, Path("friday.p2pdice")))
+    made.board.seats = seats
+    asked = AgainAsked(PlayerInfo("a spectator", "K7QF-2M3A"), watched=True)
+    assert [*tell(asked, made.board)] == [f"A spectator wants a seat in the next match{more}"]
 
 
 def test_talk_does_not_repeat_the_coins_of_the_end_card() -> None:
