@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import erfc, exp, pi, sqrt
 from statistics import NormalDist
@@ -184,9 +184,12 @@ def _count(record: PlayerRecord, move: WeighedMove) -> None:
         (record.calls if move.weighed.is_call else record.true).count(move.weighed.is_right)
 
 
-def table(found: Sequence[PlayerRecord]) -> Iterator[str]:
-    """Yield a heading and one line per record, for a terminal of 80 columns."""
-    names = [_shown(record, found) for record in found]
+def table(found: Sequence[PlayerRecord], own: Collection[str] = ()) -> Iterator[str]:
+    """Yield a heading and one line per record, for a terminal of 80 columns.
+
+    :param own: the reader's fingerprints.
+    """
+    names = [_shown(record, found, own) for record in found]
     width = max(map(columns, names), default=0)
     head = ("matches", "wins", "x luck", "bluffs", "calls right")
     yield f"{'':{width}}  {head[0]:>7} {head[1]:>13}  {head[2]:>7} {head[3]:>13} {head[4]:>13}"
@@ -196,15 +199,15 @@ def table(found: Sequence[PlayerRecord]) -> Iterator[str]:
         yield f"{_padded(name, width)}  {each.won.trials:>7} {cells}"
 
 
-def _shown(record: PlayerRecord, found: Sequence[PlayerRecord]) -> str:
+def _shown(record: PlayerRecord, found: Sequence[PlayerRecord], own: Collection[str]) -> str:
     """Return the player's latest name in at most :data:`WIDTH` columns.
 
-    If another player has used the same name, the start of the fingerprint follows. Only the name is truncated:
-    the fingerprint tells namesakes apart.
+    The reader's name is followed by ``(you)``. If another player has used the same name, the start of the fingerprint
+    follows instead. Only the name is truncated: the fingerprint tells namesakes apart.
     """
     name = next(reversed(record.names))
     others = [each for each in found if each is not record and name in each.names]
-    key = f" ({record.fingerprint[:4]})" if others else ""
+    key = f" ({record.fingerprint[:4]})" if others else " (you)" * (record.fingerprint in own)
     return shortened(escape(name), WIDTH, key)
 
 
@@ -212,14 +215,17 @@ def _padded(name: str, width: int) -> str:
     return name + " " * (width - columns(name))
 
 
-def dice_lines(found: Sequence[PlayerRecord]) -> Iterator[str]:
-    """Yield a heading, and for each player how often each face was dealt and the corrected p-value."""
+def dice_lines(found: Sequence[PlayerRecord], own: Collection[str] = ()) -> Iterator[str]:
+    """Yield a heading, and for each player how often each face was dealt and the corrected p-value.
+
+    :param own: the reader's fingerprints.
+    """
     yield f"{'dice dealt':{WIDTH}}  {' '.join(f'{face:>5}' for face in FACES)}  by luck"
     corrected = holm([record.dice_p for record in found])
     for record, p in zip(found, corrected, strict=True):
         mark = "  UNUSUAL" if p < UNUSUAL else ""
         counts = " ".join(f"{count:>5}" for count in record.dice)
-        yield f"{_padded(_shown(record, found), WIDTH)}  {counts}  {p:>7.1%}{mark}"
+        yield f"{_padded(_shown(record, found, own), WIDTH)}  {counts}  {p:>7.1%}{mark}"
 
 
 def data(found: Sequence[PlayerRecord]) -> list[dict[str, Any]]:

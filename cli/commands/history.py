@@ -17,9 +17,9 @@ from cli.history import LEGEND, WARNING, data, dice_lines, figures, heading, rec
 from cli.home import home_of
 from cli.output import say
 from cli.render import command_line, counted, escape, listing, local_time
-from cli.text.match_list import ListedMatch, listed_with_files
+from cli.text.match_list import TRANSCRIPT, UNFINISHED, ListedMatch, listed_with_files
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.verifier import Judgement, examine
+from protocol.consensus.verifier import Judgement, examine, verify
 from protocol.crypto.keys import fingerprint
 from protocol.match.replay import Replay
 from protocol.storage.home import Home
@@ -101,14 +101,16 @@ def history(
 ) -> None:
     """Look back at the matches that you finished or watched.
 
-    Without a subcommand, it lists them, newest first, without verifying their transcripts. With "stats" it verifies
-    them, and counts wins, bluffs, calls and dice.
+    Without a subcommand, it lists them, newest first. The winner of a match that you only watched is read from its
+    transcript; other transcripts are not verified. With "stats" it verifies all transcripts, and counts wins, bluffs,
+    calls and dice.
     """
     if ctx.invoked_subcommand is not None:
         if (player, rules, since, until, as_json) != (None, None, None, None, False):
             raise typer.BadParameter("put the options after stats: history stats --player Ada")
         return
-    found, unread = _chosen(ctx, player, rules, since, until)
+    chosen, unread = _chosen(ctx, player, rules, since, until)
+    found = _with_ends(chosen, as_json)
     if as_json:
         left_out = [each.name for each in unread]
         print(json.dumps({"matches": [each.to_json() for each in found], "left_out": left_out}))
@@ -162,12 +164,17 @@ def stats(
     if not found:
         return
     print()
-    for line in table(found):
+    own = {
+        fingerprint(each.genesis.roster[each.me].join.identity)
+        for each in chosen
+        if each.genesis is not None and each.me is not None
+    }
+    for line in table(found, own):
         print(line)
     print()
     say(LEGEND)
     print()
-    for line in dice_lines(found):
+    for line in dice_lines(found, own):
         print(line)
     print()
     say(WARNING)
@@ -184,6 +191,40 @@ def read_figures(path: Path, mapped: Mapped) -> MatchFigures | None:
         return None
     fair = (Judgement.FAIR, Judgement.UNPROVEN)
     return figures(Replay(examined, path)) if examined.verdict.verdict in fair else None
+
+
+def _with_ends(found: Sequence[ListedMatch], as_json: bool) -> list[ListedMatch]:
+    """Return the matches, with the ends of those that have only a transcript."""
+    paths = [each.transcript for each in found if each.state == TRANSCRIPT and each.transcript is not None]
+    if not paths:
+        return [*found]
+    ends: list[ListedMatch] = []
+    with on_all_cores(read_end, paths) as judged, progress_over(paths, as_json) as tell:
+        for each in found:
+            if each.transcript not in paths or each.genesis is None:
+                ends.append(each)
+                continue
+            tell(f"reading {escape(each.name)}")
+            winners, is_whole = judged(each.transcript)
+            authors = enumerate(each.genesis.roster)
+            won = tuple(author for author, record in authors if fingerprint(record.join.identity) in winners)
+            ends.append(each._replace(winners=won, state=each.state if is_whole else UNFINISHED))
+    return ends
+
+
+def read_end(path: Path, mapped: Mapped) -> tuple[tuple[str, ...], bool]:
+    """Verify a transcript; return the fingerprints of the winners, and whether the match has ended.
+
+    A transcript that is unreadable, damaged or shows misconduct has no winners.
+
+    :param mapped: as for :func:`protocol.consensus.verifier.verify`.
+    """
+    try:
+        verdict = verify(read_transcript(path), mapped)
+    except OSError:
+        return (), True
+    fair = verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN)
+    return verdict.winner_fingerprints if fair else (), verdict.verdict is not Judgement.INCOMPLETE
 
 
 def _chosen(

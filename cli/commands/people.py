@@ -15,7 +15,7 @@ from cli.exits import ExitCode, Failure
 from cli.front import JsonOption, application, stands_alone
 from cli.home import home_of
 from cli.output import say
-from cli.render import command_line, counted, escape, sentence
+from cli.render import command_line, counted, escape, sentence, shown_path
 from cli.settings import home_words
 from protocol.crypto.keys import FINGERPRINT_CHARACTERS
 from protocol.crypto.words import fingerprint_words, parse_typed_fingerprint
@@ -63,6 +63,11 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
     known = _known(home_of(ctx))
     if as_json:
         print(json.dumps({"people": [_json(person) for person in known]}))
+        return
+    home = home_of(ctx)
+    if not known and not home.has_store and any(archive.transcripts(home)):
+        say(f"{shown_path(home.store)} is missing, and with it the list of the people you have met.")
+        print(f"A backup has them:\n    {command_line('identity', 'restore', 'FILE', *home_words(home.path))}")
         return
     if not known:
         print("You have met nobody yet; bots are not listed.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -13,10 +14,19 @@ from cli.render import command_line, counted, escape, listing
 from cli.rulesets import rules_shown
 from cli.settings import home_words
 from cli.text.seating import display_names
-from protocol.crypto.keys import fingerprint
+from protocol.crypto.keys import Identity, KeyFileError, fingerprint
 from protocol.events import PlayerInfo
 from protocol.storage import archive
-from protocol.storage.archive import TranscriptFile, is_old, names_of, only_on_disk, other_owners, unfinished
+from protocol.storage.archive import (
+    TranscriptFile,
+    is_old,
+    names_of,
+    only_on_disk,
+    other_owners,
+    roster_index,
+    unfinished,
+)
+from protocol.storage.database import StoreError
 from protocol.storage.home import Home
 from protocol.storage.store import StoredMatch
 from protocol.version import PROTOCOL_VERSION, written_by
@@ -26,6 +36,9 @@ from protocol.wire.names import ruleset_hash, ruleset_label
 _OLD: Final = "old"
 _VOID: Final = "void"
 _CLAIMED: Final = "claimed"
+TRANSCRIPT: Final = "transcript"
+"""The state of a match that has only a transcript."""
+UNFINISHED: Final = "unfinished"
 
 
 class ListedMatch(NamedTuple):
@@ -56,6 +69,8 @@ class ListedMatch(NamedTuple):
     """Seconds for which the other player of a claimed match had been away; otherwise 0."""
     rules_name: str = ""
     """The local name of its house rules, which may be any text; empty if unknown."""
+    me: int | None = None
+    """The reader's roster index; None if the reader only watched the match, or if it is unknown."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as data for JSON. ``begun`` is in local time."""
@@ -87,19 +102,20 @@ class ListedMatch(NamedTuple):
         if self.genesis is None:
             why = written_by(self.version) if self.state == _OLD else "damaged: nobody can tell who plays"
             return f"{start}  {why}"
-        players = listing(_names(self.genesis))
+        shown = enumerate(_names(self.genesis))
+        players = listing([f"{name} (you)" if author == self.me else name for author, name in shown])
         rules = escape(self.rules_name or rules_shown(ruleset_label(self.genesis.ruleset)))
         begun = f"; begun with another key, {self.other_key}" if self.other_key else ""
-        signed = {_VOID: "; you have signed that it is void", _CLAIMED: "; claimed, not confirmed"}.get(self.state, "")
+        signed = {_VOID: "; you have signed that it is void", _CLAIMED: "; nobody won: you left it"}.get(self.state, "")
         if self.away:
-            signed += f": {counted(self.away, 'second')} without the other player"
+            signed += f" when the other player had been away for {counted(self.away, 'second')}"
         return f"{start}{time}  {rules}: {players}{self.won}{signed}{begun}"
 
     @property
     def won(self) -> str:
         """The winners, as the end of a sentence; empty if unknown."""
         players = _names(self.genesis) if self.winners and self.genesis is not None else ()
-        winners = [players[author] for author in self.winners if author < len(players)]
+        winners = ["you" if author == self.me else players[author] for author in self.winners if author < len(players)]
         return f"; {listing(winners)} won" if winners else ""
 
 
@@ -124,7 +140,7 @@ def listed_with_files(home: Home, stored: Sequence[StoredMatch], kept: Sequence[
     :param kept: all matches in the store.
     """
     files, rules = archive.files_by_match(home), archive.rules_names(home)
-    return [*_of_store(home, stored, kept, files, rules), *_of_files(files, kept, rules)]
+    return [*_of_store(home, stored, kept, files, rules), *_of_files(home, files, kept, rules)]
 
 
 def _of_store(
@@ -156,18 +172,31 @@ def _of_store(
             other_keys.get(each.match, ""),
             each.claim.away if each.claim is not None else 0,
             _rules_name(rules, genesis),
+            _me(each),
         )
 
 
 def _of_files(
-    files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch], rules: Mapping[bytes, str]
+    home: Home, files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch], rules: Mapping[bytes, str]
 ) -> Iterator[ListedMatch]:
 
+    own = b""
+    with suppress(KeyFileError, OSError):
+        own = Identity.load(home.identity).public
     for name, (match, path, data) in only_on_disk(files, kept):
         genesis, version = _read(data), version_of(data)
-        state = "transcript" if version == PROTOCOL_VERSION else _OLD
+        state = TRANSCRIPT if version == PROTOCOL_VERSION else _OLD
         called = _rules_name(rules, genesis)
-        yield ListedMatch(name, match, genesis, version, state, None, "", (), path, rules_name=called)
+        roster = genesis.roster if genesis is not None else ()
+        me = next((author for author, record in enumerate(roster) if record.join.identity == own), None)
+        yield ListedMatch(name, match, genesis, version, state, None, "", (), path, rules_name=called, me=me)
+
+
+def _me(stored: StoredMatch) -> int | None:
+    try:
+        return roster_index(stored)
+    except (MalformedGenesisError, StoreError):
+        return None
 
 
 def _state(stored: StoredMatch) -> str:
@@ -175,7 +204,7 @@ def _state(stored: StoredMatch) -> str:
         return "finished"
     if stored.claim is not None:
         return _CLAIMED
-    return _VOID if stored.void else "unfinished" if stored.formed else "proposed"
+    return _VOID if stored.void else UNFINISHED if stored.formed else "proposed"
 
 
 def _read(data: bytes) -> Genesis | None:
@@ -199,7 +228,7 @@ def show(matches: Sequence[ListedMatch], home: Home, as_json: bool) -> None:
         say(each.line(width))
     to_resume = next((each for each in matches if each.can_go_on and not each.other_key), None)
     to_take_back = next((each for each in matches if each.state == _CLAIMED and not each.other_key), None)
-    to_see = next((each for each in matches if each.state in ("finished", "transcript")), None)
+    to_see = next((each for each in matches if each.state in ("finished", TRANSCRIPT)), None)
     to_save = to_see if to_see is not None and to_see.transcript is None else None
     commands = (
         ("resume", "Return to", to_resume),

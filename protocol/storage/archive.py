@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript, write_transcript
+from protocol.consensus.verifier import Judgement, verify
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
 from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, Parts, PeerError
 from protocol.files import NotOwnError, check_own, read_own
-from protocol.limits import GENESIS
+from protocol.limits import GENESIS, TRANSCRIPT
 from protocol.storage.database import DamagedMatchError, HomeInUseError, StoreError
 from protocol.storage.home import PROOFS_FOLDER, STORE_FILE, TRANSCRIPT_SUFFIX, Home
 from protocol.storage.match_names import LAST, SHORT_ID, day, is_name, meant, rules_word, short_id, short_ids
@@ -265,7 +266,8 @@ def transcript_named(home: Home, text: str) -> Path:
         return kept[named].path
     if not home.store.exists():
         if wanted == LAST and kept:
-            return next(iter(kept.values())).path
+            paths = [file.path for file in kept.values()]
+            return next(filter(_has_ended, paths), paths[0])
         reason: Parts = (f"there is no file {text} here, and no match in ", home.path, " has that name")
         if wanted == LAST:
             raise NodeError(ErrorCode.NO_MATCH, ("no match is kept in ", home.path), choices=BEGIN)
@@ -274,7 +276,7 @@ def transcript_named(home: Home, text: str) -> Path:
         matches, written_last = store.matches(), store.written_last
     if wanted == LAST:
         finished = sorted((each for each in matches if each.over), key=lambda each: (-each.ended, -each.number))
-        watched = next((path for _, (_, path, _) in only_on_disk(kept, matches)), None)
+        watched = next((path for _, (_, path, _) in only_on_disk(kept, matches) if _has_ended(path)), None)
         if watched is not None and (not finished or written(watched)[0] > _when_over(finished[0], kept)):
             return watched
         if finished:
@@ -288,6 +290,14 @@ def transcript_named(home: Home, text: str) -> Path:
             missing = (f"the transcript of {name} is not here", "Write it again")
         raise NodeError(ErrorCode.NO_MATCH, missing[0], choices=((save, missing[1]),))
     return kept[stored.match].path
+
+
+def _has_ended(path: Path) -> bool:
+    """Return whether a transcript holds a whole match. A damaged one counts as whole: its reader shows the damage."""
+    try:
+        return verify(read_own(path, TRANSCRIPT + 1)).verdict is not Judgement.INCOMPLETE
+    except OSError:
+        return True
 
 
 def _when_over(stored: StoredMatch, kept: Mapping[bytes, TranscriptFile]) -> float:

@@ -32,9 +32,11 @@ from cli.history import (
 from cli.render import columns
 from cli.text.rounds import Weighed
 from p2pdice.rulesets import PRESETS
+from protocol.consensus.transcript import write_transcript
 from protocol.events import PlayerInfo
 from tests.cli.conftest import Run
 from tests.cli.test_replay import play
+from tests.simulation.world import World
 
 DAY = "%Y-%m-%d"
 SMALL = PRESETS["classic"].with_options({"dice": "2"})
@@ -84,7 +86,31 @@ def test_own_matches_are_listed_with_their_winners(here: Run, demo: dict[str, An
     (found,) = matches(here, "--home", str(mine))
     assert found["state"] == "finished"
     assert found["winners"] == demo["winners"]
-    assert "won" in here("history", "--home", str(mine)).stdout
+    won = "you won" if demo["winners"] == ["Ada"] else f"{demo['winners'][0]} won"
+    for _ in range(2):
+        told = here("history", "--home", str(mine)).stdout
+        assert "Ada (you)" in told
+        assert won in told
+        for path in mine.glob("store.sqlite3*"):
+            path.unlink()  # then only the transcript tells who won
+    assert "Ada (you)" in here("history", "stats", "--home", str(mine)).stdout
+
+
+@pytest.mark.usefixtures("home")
+def test_winners_of_watched_matches_are_read_from_their_transcripts(here: Run) -> None:
+    assert all(len(each["winners"]) == 1 for each in matches(here))
+    assert "(you)" not in here("history").stdout
+
+
+def test_a_transcript_without_the_end_of_its_match_is_listed_as_unfinished(here: Run, home: Path) -> None:
+    world = World(SMALL, 2, 1)
+    while not any(machine.turn for machine in world.machines):
+        world.step()
+    (home / "matches" / "motes.p2pdice").write_bytes(write_transcript(world.machines[0].match.history))
+    assert sorted((each["state"], len(each["winners"])) for each in matches(here)) == [
+        ("transcript", 1),
+        ("unfinished", 0),
+    ]
 
 
 @pytest.mark.parametrize(

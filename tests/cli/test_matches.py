@@ -60,7 +60,7 @@ def test_matches_are_listed_as_resume_lists_them(here: Run, match: str) -> None:
     name = f"{date.fromtimestamp(0)}-friday"
     time = f"{datetime.fromtimestamp(0):%H:%M}"
     assert done.stdout.splitlines() == [
-        f"{name}  unfinished  {time}  {ruleset_label(CLASSIC)}: player 0 and player 1",
+        f"{name}  unfinished  {time}  {ruleset_label(CLASSIC)}: player 0 (you) and player 1",
         f"Return to: p2pdice resume {name}",
     ]
     data = here("matches", "--json").stdout
@@ -150,7 +150,7 @@ def test_a_watched_or_forgotten_match_is_listed_while_its_transcript_exists(
     name = f"{date.fromtimestamp(0)}-house-rules-{match[:8]}"
     done = here("matches")
     assert done.stdout.splitlines() == [
-        f"{name}  transcript  {ruleset_label(CLASSIC)}: player 0 and player 1",
+        f"{name}  transcript  {ruleset_label(CLASSIC)}: player 0 (you) and player 1",
         f"See again: p2pdice replay {name}",
         f"Verify:    p2pdice verify {name}",
     ]
@@ -278,7 +278,7 @@ def test_a_finished_match_cannot_be_resumed(here: Run, tmp_path: Path) -> None:
     done = here("resume", ended.match.hex()[:8])
     assert done.returncode == ExitCode.FAILURE
     assert done.stderr.splitlines() == [
-        f"Error: {name} is over; player 0 won.",
+        f"Error: {name} is over; you won.",
         "See it again:",
         f"    p2pdice replay {name}",
         "Verify it:",

@@ -18,9 +18,11 @@ from cli.table.scene import Scene
 from cli.table.theme import Theme
 from cli.text.narrate import unfamiliar
 from p2pdice.rulesets import PRESETS
+from protocol.consensus.transcript import write_transcript
 from protocol.crypto.keys import Identity, MatchKey, fingerprint
 from protocol.crypto.words import fingerprint_words
 from protocol.events import LobbyChanged, PlayerInfo, Recognised, SeatAsked, Unfamiliar
+from protocol.files import write_whole
 from protocol.match.lobby import TableSettings
 from protocol.storage import archive
 from protocol.storage.database import DamagedStoreError
@@ -32,7 +34,7 @@ from tests.cli.conftest import Run
 from tests.cli.paper import on_paper
 from tests.cli.seat import seated
 from tests.network.company import CLASSIC, Company
-from tests.simulation.world import join_record
+from tests.simulation.world import World, join_record
 from tests.tiers import thoroughly
 from tests.waiting import until
 
@@ -103,6 +105,15 @@ def test_people_are_listed_without_bots_and_oneself(here: Run, home: Home) -> No
 def test_a_new_home_lists_no_people(here: Run, tmp_path: Path) -> None:
     assert here("people").stdout == "You have met nobody yet; bots are not listed.\n"
     assert not Home(tmp_path / "home").store.exists()
+
+
+def test_a_home_with_transcripts_but_no_store_says_that_the_people_are_lost(here: Run, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    world = World(PRESETS["classic"], 2, 1)
+    write_whole(home.matches / "classic.p2pdice", write_transcript(world.machines[0].match.history))
+    told = here("people").stdout
+    assert "store.sqlite3 is missing, and with it the list of the people you have met." in told
+    assert "p2pdice identity restore FILE" in told
 
 
 def test_only_successful_trust_creates_a_store(here: Run, tmp_path: Path) -> None:

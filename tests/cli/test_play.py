@@ -110,11 +110,12 @@ def test_a_match_against_a_silent_player_can_be_claimed(sit: Sit, here: Run, tmp
     path = Path(output.partition("The match so far is in ")[2].splitlines()[0])
     assert ": INCOMPLETE" in here("verify", str(path)).stdout.upper()
     for command in (("matches",), ("history",)):
-        assert "claimed, not confirmed" in here(*command, "--home", str(tmp_path / "Ada")).stdout
+        told = here(*command, "--home", str(tmp_path / "Ada")).stdout
+        assert "nobody won: you left it when the other player had been away for " in told
     assert here("history", "stats", "--home", str(tmp_path / "Ada")).stdout.startswith("No match")
     assert "p2pdice resume " in output.partition("Go on with it, once they are back, with:")[2].splitlines()[1]
     listed = here("resume", "--list", "--home", str(tmp_path / "Ada")).stdout
-    assert "claimed, not confirmed" in listed
+    assert "nobody won: you left it" in listed
     assert "Take back: p2pdice resume " in listed
     assert here("resume", "--home", str(tmp_path / "Ada")).returncode == ExitCode.FAILURE
 

@@ -238,6 +238,12 @@ def begun(seed: int) -> World:
     return world
 
 
+def ended(seed: int) -> World:
+    world = World(CLASSIC, 2, seed)
+    world.run()
+    return world
+
+
 def content(world: World) -> bytes:
     return write_transcript(world.machines[0].match.history)
 
@@ -357,9 +363,10 @@ def test_if_the_note_file_is_missing_the_last_match_is_the_newest(home: Home, pl
 
 
 def test_a_watched_match_is_the_last_one_if_it_is_the_newest_finished_match(home: Home, played: World) -> None:
-    watched = put(home, begun(2))
+    watched = put(home, ended(2))
     with stored(home.path, played, 0, table="Friday") as (store, match):  # begun in 1970
         put(home, played)
+        put(home, begun(3))  # of a forgotten match that never ended
         assert transcript_named(home, "last") == watched
         store.mark_over(match.match)
         last_written(watched, -1)
@@ -367,9 +374,13 @@ def test_a_watched_match_is_the_last_one_if_it_is_the_newest_finished_match(home
 
 
 def test_a_spectator_without_a_store_finds_the_watched_match(home: Home, played: World) -> None:
-    path = put(home, played)
+    path = put(home, ended(2))
+    last_written(path, 1_000)
+    unfinished = put(home, played)
     assert not home.store.exists()
     assert transcript_named(home, "last") == path
+    path.unlink()
+    assert transcript_named(home, "last") == unfinished
     with pytest.raises(NodeError, match="there is no file 2026-11-22-friday here"):
         transcript_named(home, "2026-11-22-friday")
 
