@@ -91,23 +91,18 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
                 for part in broken(text, columns - 2)
             ]
         return [row for row in told if row], False
-    if not board.code:
-        return ["Tell your friends. They type this line:", *_command(board.join_line, columns - 4)], False
     command = command_line("join")
+    if not board.code:
+        line = f"{command} {board.join_line}"
+        told = ["Tell your friends. They type this line:", line]
+        # A broken line could not be copied.
+        return (told if len(line) <= columns else ["link  shows the line for your friends."]), False
     hint = "Not found?  link  shows a long line that always works,  qr  a picture"
     if columns < _BROAD:
         hint = "Not found?  link  shows a long line."
     typed = f"Tell your friends to type:  {command} {board.code}" if columns >= 60 else f"{command} {board.code}"
     is_drawn = room >= 8 and canvas.letters_width(board.code) <= columns - 4
     return [typed, *([""] * 4 if is_drawn else ()), hint], is_drawn
-
-
-def _command(join_line: str, columns: int) -> list[str]:
-    """Return the command to join, in rows that can be pasted into a shell."""
-    command = command_line("join", join_line)
-    room = max(columns - 1, 1)
-    parts = [command[at : at + room] for at in range(0, len(command), room)]
-    return [command] if len(command) <= columns else [*(f"{part}\\" for part in parts[:-1]), parts[-1]]
 
 
 def _waiting(board: Board, free: int) -> list[str]:

@@ -575,10 +575,13 @@ class PlayerTable(LiveTable):
     def _do_link(self, _rest: str) -> None:
         if not self.board.join_line:
             self._say("Only the host of an open table has a long line.")
-        else:
-            # The large letters of the code in the lobby cannot be copied.
-            code = f"To copy: {command_line('join', self.board.code)}. " if self.board.code else ""
-            self._say(f"{code}This line always works:\n    {command_line('join', self.board.join_line)}")
+            return
+        line, room = command_line("join", self.board.join_line), self.face.page_size
+        # The large letters of the code in the lobby cannot be copied.
+        first = f"    {command_line('join', self.board.code)}" if self.board.code else "This line always works:"
+        self._say(f"{first}\n    {line}")
+        if room is not None and room[0] < len(line):
+            self._say(f"To copy the long line in one piece, make the window {len(line) + 2} columns wide.")
 
     def _background(self) -> str:
         """Return the background for a QR code: ``ascii``, ``light`` or ``dark``."""

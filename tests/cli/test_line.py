@@ -542,7 +542,10 @@ def test_link_shows_code_and_join_line_in_two_rows() -> None:
     line = f"192.0.2.7:7000/{FINGERPRINT}"
     table.take(node.TableOpened("Friday", line, (), False, code="4-a-b", seats=2, ruleset=PRESETS["classic"]))
     table.obey("link")  # two rows, because a third one would open a page on a screen
-    assert paper.said[-1] == (f"To copy: p2pdice join 4-a-b. This line always works:\n    p2pdice join {line}")
+    assert paper.said[-1] == f"    p2pdice join 4-a-b\n    p2pdice join {line}"
+    paper.page_size = (38, 20)
+    table.obey("link")
+    assert paper.said[-1] == "To copy the long line in one piece, make the window 54 columns wide."
 
 
 def test_the_table_of_a_proposal_names_the_awaited_players() -> None:
