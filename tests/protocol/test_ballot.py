@@ -248,6 +248,15 @@ def test_an_absent_vote_is_for_the_leading_polka_and_names_its_round() -> None:
     assert table.ballot.absent_vote(()) == Vote(table.play.root.tip, 1, False, 1, value, 0)
 
 
+def test_a_node_signs_no_absent_in_the_round_of_the_leading_polka() -> None:
+    table = turn()
+    value = table.value(0)
+    table.absents(value, 2)
+    assert table.ballot.absent_vote({0}) is not None
+    table.absents(value, 0)
+    assert table.ballot.absent_vote({0}) is None
+
+
 def test_the_latest_polka_leads() -> None:
     table = turn()
     without = table.value(0)
@@ -354,6 +363,8 @@ def test_a_decision_needs_votes_of_half_the_players_who_stay_in_the_game() -> No
     value = VoteValue(play.root.step, play.root.tip, (b"",))
     table.closes(value, 2, 3, 4, number=2)
     assert table.ballot.closed is None
+    table.absents(value, 1, number=3)
+    assert table.ballot.closed is None, "a vote of a later round backs no earlier decision"
     table.absents(value, 1, number=2)
     closed = table.ballot.closed
     assert closed is not None
@@ -620,7 +631,24 @@ def test_messages_of_a_future_step_are_taken_once_the_steps_before_it_arrive() -
     assert table.ballot.held.keys() == {2}
 
 
+def test_a_message_for_the_step_of_the_root_in_another_history_is_not_kept_for_later() -> None:
+    """That step will never be known here."""
+    table = turn()
+    strange = table.play.root._replace(tip=bytes(32))
+    assert table.give(said(strange, 0)) is Outcome.FOREIGN
+    assert not [*table.ballot.branches.own(0)]
+
+
 # Limits on what is kept
+
+
+def test_of_too_many_messages_for_later_the_one_that_arrived_longest_ago_is_dropped() -> None:
+    """A message that arrives again counts as new: somebody still sends it."""
+    table = turn()
+    later = [said(table.play.root._replace(step=FORMED + 1, tip=bytes([n] * 32)), 0) for n in range(99)]
+    fill, more = later[: limits.FUTURE_PER_AUTHOR], later[limits.FUTURE_PER_AUTHOR :]
+    table.give(*fill, fill[0], more[0])
+    assert [*table.ballot.branches.own(0)] == [*fill[2:], fill[0], more[0]]
 
 
 def test_a_flood_of_votes_and_messages_is_kept_only_within_limits() -> None:
