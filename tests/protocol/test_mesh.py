@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from protocol.net.mesh import REPLACED, Mesh
 from protocol.wire.frames import Aim, CodeAim, Cut, MatchAim, TableAim, WatchAim
 from tests.programs import PATIENCE
 from tests.protocol.links import Nobody, Peer
+from tests.simulation.room import Room, RoomPeer, in_a_room
 from tests.waiting import until
 
 HOST = "127.0.0.1"
@@ -89,6 +92,23 @@ async def test_a_peer_is_dialled_at_once_on_demand_whatever_failed_before(monkey
         where.append([(HOST, ben.mesh.port)])
         ada.mesh.dial_anew()
         await linked(ada, ben)
+
+
+async def test_a_linked_peer_is_dialled_once_on_demand() -> None:
+    async with peers(2) as (ada, ben):
+        asked: list[None] = []
+
+        def addresses() -> list[Address]:
+            asked.append(None)
+            return [(HOST, ben.mesh.port)]
+
+        ada.mesh.keep(ben.key, addresses, lambda: AIM, 0.0)
+        await linked(ada, ben)
+        ada.mesh.dial_anew()
+        await until(lambda: len(asked) == 2)
+        await asyncio.sleep(0.3)
+        assert len(asked) == 2
+        assert ada.mesh.is_linked(ben.key)
 
 
 async def test_connecting_skips_strangers_at_a_peers_addresses() -> None:
@@ -194,6 +214,27 @@ async def test_frames_sent_together_reach_a_spectator_in_one_record(
         await until(lambda: len(other.told) >= len(CUTS))
         assert other.told == CUTS
         assert sum(arrived) == expected
+
+
+def test_frames_for_a_spectator_are_sent_at_most_once_in_each_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the frames are spread over time, which is virtual here."""
+    monkeypatch.setattr(Room, "delay", lambda _: 0.001)
+    arrived: list[float] = []
+
+    async def scene(room: Room) -> None:
+        host, other = RoomPeer(room, 1), RoomPeer(room, 2, lambda *_: arrived.append(room.now))
+        await other.mesh.connect([host.address], WatchAim(b"", ""))
+        for number in range(40):
+            host.say(other.key, CUTS[number % 3])
+            await asyncio.sleep(0.4 * limits.SPECTATOR_DELAY)
+        await asyncio.sleep(1)
+
+    in_a_room(tmp_path, 1, scene)
+    assert len(arrived) == 40
+    pauses = [later - earlier for earlier, later in itertools.pairwise(arrived) if later - earlier > 0.001]
+    assert min(pauses) > 0.99 * limits.SPECTATOR_DELAY
 
 
 @pytest.mark.parametrize("ends_all", [False, True])
