@@ -271,6 +271,19 @@ async def test_reading_pauses_above_the_rate_and_nothing_is_lost(opens: Opener) 
     assert table.recorder.ends == []
 
 
+async def test_a_peer_counts_as_silent_only_while_the_link_is_read(
+    opens: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While reading pauses, the peer may be sending all along, for example when this machine wakes from sleep."""
+    monkeypatch.setattr(link_module, "THROTTLE", 1.5)
+    table = await opens(Limits(own_machine_rate=100, burst=10, silence=1.0, keepalive=0.2, handshake=2))
+    link = await table.dial(Recorder())
+    for number in range(20):
+        link.send(b"%d" % number)
+    await table.recorder.until(lambda: len(table.recorder.frames) == 20 or bool(table.recorder.ends))
+    assert table.recorder.ends == []
+
+
 @pytest.mark.parametrize("size", [1000, FRAME], ids=["messages", "pages"])
 async def test_a_flood_overflows_the_outgoing_queue_of_the_flooder(opens: Opener, size: int) -> None:
     slow = Limits(own_machine_rate=5, burst=5, catch_up_rate=FRAME, catch_up_burst=5 * FRAME, silence=60, handshake=2)
