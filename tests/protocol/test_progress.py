@@ -278,6 +278,23 @@ def test_the_clock_stops_without_a_majority_and_restarts_with_one() -> None:
     assert [clock.seconds for clock in clocks(world)] == [20, 20]
 
 
+def test_time_without_a_majority_is_charged_to_nobody() -> None:
+    world = World(CLASSIC, 5, seed=1, patience=PATIENCE)
+    match = world.machines[0].match
+    while not match.is_formed or match.progress.stage is Stage.CHOOSE or match.history.missing() != (1,):
+        assert world.step()
+    for other in range(1, 5):
+        world.cut(0, other)
+    for _ in range(60):
+        world.now += 1
+        world.feed(0, Ticked())
+    for other in (1, 2):
+        world.link(0, other)
+    clock = match.clock(world.now)
+    assert clock is not None
+    assert clock.seconds == clock.allowed == PATIENCE.automatic
+
+
 def test_after_a_sleep_the_clock_shows_the_full_patience_at_once() -> None:
     world = World(CLASSIC, 3, seed=1, patience=PATIENCE)
     on_turn(world)
