@@ -382,9 +382,10 @@ class Replica:
                 yield from slots[author]
 
     def _later(self) -> Iterator[Signed]:
-        for author, kept in sorted(self.ballot.branches.later.items()):
-            yield from kept.values()
-            yield from (signed for _, signed in sorted(self._votes_ahead.get(author, {}).items()))
+        later, ahead = self.ballot.branches.later, self._votes_ahead
+        for author in sorted({*later, *ahead}):
+            yield from later.get(author, {}).values()
+            yield from (signed for _, signed in sorted(ahead.get(author, {}).items()))
 
     def _proofs(self) -> Iterator[Signed]:
         for author in sorted(self.proven):

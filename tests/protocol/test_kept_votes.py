@@ -105,6 +105,20 @@ def test_a_third_vote_in_a_round_is_surplus_and_a_known_vote_is_not_verified_aga
     assert replica.news == []
 
 
+def test_of_too_many_votes_on_later_roots_those_on_the_nearest_are_kept() -> None:
+    world = in_a_round()
+    replica = world.machines[0].match.replica
+    match, root = replica.history.match, replica.history.root
+    votes = []
+    for step in range(root.step + 1, root.step + 2 * limits.FUTURE_PER_AUTHOR):
+        tip = step.to_bytes(32)
+        message = Message(match, step, tip, LIAR, Kind.ABSENT, (0, (step, tip, (b"",)), -1))
+        votes.append(sign(message, MatchKey(world.seeds[LIAR])))
+    assert {replica.take(signed) for signed in reversed(votes)} == {Outcome.FUTURE}
+    kept = [signed for signed in replica.shown(0) if signed.message.kind in VOTES]
+    assert [signed.id for signed in kept] == [signed.id for signed in votes[: limits.FUTURE_PER_AUTHOR]]
+
+
 def test_a_vote_costs_at_most_one_check_of_its_signature() -> None:
     """docs/reliability.md states this cost in percent of a core."""
     world = in_a_round()
