@@ -111,6 +111,7 @@ def test_every_message_that_one_linked_player_holds_reaches_all_others(players: 
     assert positions[0].state is not None
     assert {reason for _, reason in positions[0].state.exits} == {"lost"}
     assert len({machine.match.catch_up.have() for machine in world.machines}) == 1
+    assert all(machine.match.is_confirmed for machine in world.machines)
 
 
 def test_nothing_is_requested_from_a_peer_with_the_same_messages() -> None:

@@ -16,7 +16,7 @@ from protocol.consensus.replica import Replica
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import credentials
 from protocol.limits import Limits
-from protocol.match.catch_up import CatchUp
+from protocol.match.catch_up import ANEW, COMPARE, CatchUp
 from protocol.match.effects import Effect, FrameReceived, Send
 from protocol.match.match import Match
 from protocol.net.addresses import Address, parse_join_line
@@ -121,6 +121,32 @@ def test_a_node_that_learned_from_a_peer_but_still_differs_asks_it_once_more() -
             replica.take(next(iter(match.history.chain[1].entries.values())))
         if asked:
             asking.go_on(1, Page(match.history.match, 0, ()), waste=1)
+
+
+def test_a_report_soon_after_an_answer_is_compared_as_soon_as_the_peer_may_be_asked_again() -> None:
+    match = finished()
+    replica = Replica(match.history.genesis_data, None)
+    asking, theirs = CatchUp(replica), match.catch_up.have()
+    asking.linked(1, now=0)
+    asking.take(1, theirs, now=0)
+    assert len([*asking.questions(0)]) == 1
+    asking.go_on(1, Page(match.history.match, 0, ()), waste=1)
+    asking.take(1, theirs._replace(tip=bytes(32)), now=0)
+    assert [*asking.questions(COMPARE)] == []
+    assert asking.due(COMPARE) == ANEW
+    assert len([*asking.questions(ANEW)]) == 1
+
+
+def test_a_node_that_may_sign_takes_answers_only_from_peers_that_have_reported_more() -> None:
+    match = finished()
+    asking = CatchUp(Replica(match.history.genesis_data, None))
+    for author in (1, 2):
+        asking.linked(author, now=0)
+    asking.ask(1, now=0)
+    asking.take(2, match.catch_up.have(), now=0)
+    assert [author for author, _ in asking.questions(0)] == [1, 2]
+    asking.ask_nobody()
+    assert [asking.accept(author) is not None for author in (1, 2)] == [False, True]
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["oldest first", "newest first"])

@@ -23,6 +23,7 @@ from protocol.events import (
     Diverged,
     Happened,
     MatchFormed,
+    MatchResult,
     MatchStarted,
     Misbehaved,
     PeerBack,
@@ -30,7 +31,18 @@ from protocol.events import (
     Suspended,
     YourTurn,
 )
-from protocol.match.effects import Broadcast, Conceded, Effect, PassOn, Played, Received, Ticked, Unlinked, WakeAt
+from protocol.match.effects import (
+    Broadcast,
+    Conceded,
+    Effect,
+    Linked,
+    PassOn,
+    Played,
+    Received,
+    Ticked,
+    Unlinked,
+    WakeAt,
+)
 from protocol.match.match import Match
 from protocol.match.signer import StaleMoveError
 from protocol.wire.canonical import Value
@@ -221,6 +233,25 @@ def test_two_players_without_a_link_play_on_through_a_third(seed: int) -> None:
     assert world.still_since < 15
 
 
+def test_a_report_of_unreached_players_ends_with_the_link_over_which_it_came() -> None:
+    """One end of a link may notice its end much later than the other, and frames in between are lost."""
+    world = World(CLASSIC, 3, seed=1)
+    world.first_turn()
+    world.cut(1, 2)
+    while world.links[1, 0]:
+        world.deliver(1, 0)
+    relay = world.machines[0].match.relay
+    assert relay.unreached[1] == (2,)
+    world.feed(0, Unlinked(1))
+    world.link(1, 2)
+    world.links[1, 0].clear()
+    world.feed(0, Linked(1))
+    world.feed(1, Linked(0))
+    while world.links[1, 0]:
+        world.deliver(1, 0)
+    assert not relay.unreached.get(1)
+
+
 def test_relayed_votes_have_a_budget_per_author_and_useless_votes_are_not_relayed() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(120, 15))
     world.cut(1, 2)
@@ -340,6 +371,45 @@ def test_a_link_lost_before_the_match_is_formed_is_reported_once_it_is() -> None
     world.first_turn()
     world.feed(1, Ticked())
     assert world.told(1, PeerLost) == [PeerLost(world.machines[1].match.info[2])]
+
+
+def test_a_link_that_is_soon_back_is_not_reported_lost() -> None:
+    world = World(CLASSIC, 3, seed=1)
+    world.first_turn()
+    world.cut(1, 2)
+    world.now += 0.5
+    world.link(1, 2)
+    world.now += 1.0
+    world.feed(1, Ticked())
+    assert not world.told(1, PeerLost)
+
+
+def test_a_player_who_left_came_back_and_lost_the_link_has_not_left_again() -> None:
+    world = World(CLASSIC, 3, seed=1)
+    world.first_turn()
+    for on_purpose in (True, False):
+        world.feed(1, Unlinked(2, on_purpose=on_purpose))
+        world.now += 1.0
+        world.feed(1, Ticked())
+        world.feed(1, Linked(2))
+    assert [lost.left_on_purpose for lost in world.told(1, PeerLost)] == [True, False]
+
+
+@pytest.mark.parametrize(("is_linked", "seconds"), [(True, 5), (False, 3)])
+def test_the_end_is_unconfirmed_if_a_linked_player_has_not_signed_it_in_time(is_linked: bool, seconds: int) -> None:
+    """A player without a link is waited for only briefly."""
+    world = World(CLASSIC, 2, seed=1, patience=Patience(5, 5))
+    while not world.machines[0].match.is_ended:
+        assert world.step()
+    if not is_linked:
+        world.cut(0, 1)
+    for _ in range(seconds - 1):
+        world.now += 1
+        world.feed(0, Ticked())
+    assert not world.told(0, MatchResult)
+    world.now += 1
+    world.feed(0, Ticked())
+    assert [end.confirmed for end in world.told(0, MatchResult)] == [False]
 
 
 def test_after_the_end_a_player_who_leaves_is_reported_and_a_lost_link_is_not() -> None:
