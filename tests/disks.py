@@ -16,8 +16,18 @@ from typing import Final
 
 import pytest
 
+from protocol.storage.database import StoreError
+
 STRANGER: Final = 12_345
 """A uid without a name, such as containers use."""
+
+
+def disk_is_full(*_: object) -> None:
+    """Fail as a store does on a full disk; replaces an operation of a store.
+
+    :raises StoreError: always.
+    """
+    raise StoreError("cannot write to the store: database or disk is full")
 
 
 def _may_mount() -> bool:

@@ -8,16 +8,8 @@ from __future__ import annotations
 
 from p2pdice.moves import Bid, Concede, Move
 from p2pdice.players import OddsPlayer, Player
-from p2pdice.state import Expect
 from p2pdice.views import View
 from protocol.node.node import Node
-
-
-def decide(player: Player, view: View) -> Move:
-    """Return a player's answer to a turn: a stake that they can afford, or a move."""
-    if view.state.awaits is Expect.STAKES:
-        return player.stake(view.funds, view.tickets)
-    return player.choose(view)
 
 
 def make(node: Node, move: Move, token: int) -> None:

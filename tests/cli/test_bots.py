@@ -30,7 +30,7 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, State
 from p2pdice.views import view
 from tests.cli.conftest import Run
-from tests.p2pdice.scripted import dealt, play, random_play, rolled, rules, show
+from tests.p2pdice.scripted import after_a_round, dealt, play, random_play, rolled, rules
 from tests.programs import ROOT, wait_until_gone
 from tests.tiers import thoroughly
 
@@ -342,13 +342,6 @@ async def test_any_answers_of_a_program_lead_to_a_legal_move(lines: list[bytes],
     else:
         apply(state, Play(state.turn, move))
     await bot.close()
-
-
-MOTE_RULES = rules("motes", stakes="no")
-
-
-def after_a_round() -> State:
-    return show(play(rolled(MOTE_RULES, (5, 5)), "9x2", "liar"), "23456", "23456")[0]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from protocol.consensus.verifier import verify
 from protocol.wire.names import ruleset_label
 from tests.programs import ROOT
 from tests.simulation.world import World
+from tests.test_playing_page import words
 
 GUIDE = (ROOT / "docs" / "house-rules.md").read_text(encoding="utf-8")
 
@@ -30,10 +31,6 @@ def rows(heading: str) -> list[list[str]]:
     """Return the cells of the first table after a heading, without the header row."""
     table = GUIDE.partition(heading)[2].partition("\n| ")[2].partition("\n\n")[0]
     return [re.split(r" \| ", line.strip("| ")) for line in table.splitlines()[2:]]
-
-
-def words(cell: str) -> list[str]:
-    return re.findall("`([^`]+)`", cell)
 
 
 @pytest.fixture

@@ -19,19 +19,15 @@ from protocol.storage.purses import OwnPurse
 from protocol.storage.store import Store
 from protocol.wire.purses import Purse
 from tests.cli.conftest import Run
-from tests.protocol.test_backup import OWNER, fill
+from tests.protocol.test_backup import OWNER, filled
 
 NEW, OLD = {LOCK_VARIABLE: "correct horse"}, {UNLOCK_VARIABLE: "correct horse"}
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """The home of the commands, with a finished match and an unfinished one."""
-    made = Home(tmp_path / "home")
-    with closing(Store(made.store)) as store:
-        fill(store)
-    OWNER.save(made.identity)
-    return made
+    """The home of the commands."""
+    return filled(tmp_path)
 
 
 def shown(here: Run, **variables: str) -> dict[str, object]:

@@ -49,7 +49,7 @@ from protocol.node.host import KEPT
 from protocol.node.node import Node
 from protocol.storage.home import Home
 from tests.cli.conftest import Run
-from tests.network.company import HOST, IMPATIENT, Company
+from tests.network.company import HOST, IMPATIENT, Company, Heard, hurry
 from tests.programs import MODULE, PATIENCE, ROOT, Program
 
 TABLE = TableSettings("League", PRESETS["classic"].with_options({"dice": "1"}), 2, private=True)
@@ -58,33 +58,7 @@ TERMS = Terms(matches=1, least=2, wait=PATIENCE, give_up=PATIENCE)
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
-    monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
-    monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
-    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # these matches last less than two seconds
-
-
-class Heard:
-    """Collects the events of a node."""
-
-    def __init__(self) -> None:
-        self.events: list[NodeEvent] = []
-        self._news = asyncio.Event()
-
-    def hear(self, event: NodeEvent) -> None:
-        self.events.append(event)
-        self._news.set()
-
-    def told(self, kind: type[NodeEvent]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    async def until(self, kind: type[NodeEvent], times: int = 1) -> Any:
-        """Wait for this many events of a kind; return the last of them."""
-        async with asyncio.timeout(PATIENCE):
-            while len(found := self.told(kind)) < times:
-                self._news.clear()
-                await self._news.wait()
-        return found[times - 1]
+    hurry(monkeypatch)
 
 
 class Report(LeagueReport):

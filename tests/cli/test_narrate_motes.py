@@ -26,15 +26,12 @@ from p2pdice.powers import BlockEnded, DieDestroyed, ImmunityGained, PlayerBlock
 from p2pdice.state import Expect, State
 from p2pdice.views import view
 from protocol import events as node
-from tests.cli.samples import MOTES, bidding
-from tests.p2pdice.scripted import play, random_play, rolled, rules, show
+from tests.cli.samples import MOTES
+from tests.cli.test_narrate import told
+from tests.p2pdice.scripted import MOTE_RULES, after_a_round, play, random_play, rules, show
 
 ADA, BEN = Seating(("Ada", "Ben", "Cleo"), 0), Seating(("Ada", "Ben", "Cleo"), 1)
 LIGHT, DARK = Die("light", 0), Die("dark", 1)
-
-
-def told(event: Event, seating: Seating) -> str:
-    return narrate(node.Happened(event, bidding()), seating)
 
 
 @pytest.mark.parametrize(
@@ -128,16 +125,8 @@ def test_sentences_speak_to_the_reader(event: Event, mine: str, theirs: str) -> 
     assert (told(event, ADA), told(event, BEN)) == (mine, theirs)
 
 
-MOTE_RULES = rules("motes", stakes="no")
-
-
 def asked(state: State, hand: tuple[int, ...] = ()) -> str:
     return narrate(node.YourTurn(view(state, state.turn, hand), 1), Seating(("Ada", "Ben"), state.turn))
-
-
-def after_a_round() -> State:
-    """Return a state in which Ada must choose which of her five dice she loses."""
-    return show(play(rolled(MOTE_RULES, (5, 5)), "9x2", "liar"), "23456", "23456")[0]
 
 
 def test_the_loser_is_told_which_dice_can_be_lost() -> None:

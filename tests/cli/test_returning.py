@@ -18,6 +18,7 @@ from cli.table.player_table import PAUSE, find_winners
 from cli.table.terminal import Showing
 from p2pdice.moves import Bid
 from p2pdice.players import OddsPlayer
+from p2pdice.players.contest import answer
 from p2pdice.rulesets import PRESETS
 from protocol.crypto.keys import fingerprint
 from protocol.errors import NodeError
@@ -28,7 +29,7 @@ from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience
 from tests.cli.paper import Paper, on_paper
 from tests.network.test_forming import in_room
 from tests.network.test_waiting import AUTOMATIC, in_turn, seconds
-from tests.owners import decide, make
+from tests.owners import make
 from tests.simulation.room import Person, Room, in_a_room
 from tests.simulation.small_forming import line
 from tests.waiting import until
@@ -46,7 +47,7 @@ async def play(people: Sequence[Person], is_enough: Callable[[], object]) -> Non
                 if (person.name, turn.token) not in answered and not is_enough():
                     answered.add((person.name, turn.token))
                     with suppress(NodeError):
-                        make(person.node, decide(bots[person.name], turn.view), turn.token)
+                        make(person.node, answer(bots[person.name], turn.view), turn.token)
         await asyncio.sleep(0.05)
 
 

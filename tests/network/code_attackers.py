@@ -21,7 +21,6 @@ from protocol.crypto.tls import credentials
 from protocol.limits import Limits
 from protocol.net.addresses import Address
 from protocol.net.link import Link
-from protocol.net.listener import Listener, listen
 from protocol.wire.frames import (
     CodeAim,
     CodeElement,
@@ -35,7 +34,7 @@ from protocol.wire.frames import (
     encode_frame,
 )
 from tests.programs import PATIENCE
-from tests.protocol.links import dial
+from tests.protocol.links import FakeHost, dial
 
 HOST = "127.0.0.1"
 BOUNDS = Limits()
@@ -117,38 +116,25 @@ class Guesser:
         return isinstance(answer, CodeProof)
 
 
-class FalseHost:
+class FalseHost(FakeHost):
     """A host that answers for a code's number without knowing the code.
 
     :param guess: the code that it tries.
     """
 
     def __init__(self, guess: ShortCode) -> None:
+        super().__init__()
         self.guess = guess
-        self.identity = Identity.generate()
         self.table = b"\0" * 16
         self.proofs: list[bytes] = []
         self.elements: list[bytes] = []
         self.exchange: CodeExchange | None = None
-        self._links: list[Link] = []
         self.reached = asyncio.Event()
         """Set once a guest has opened a link."""
 
-    async def open(self) -> Address:
-        self.listener: Listener = await listen((HOST,), 0, credentials(self.identity.private_key), self, BOUNDS)
-        return HOST, self.listener.port
-
-    def close(self) -> None:
-        self.listener.close()
-        for link in self._links:
-            link.close()
-
     def link_up(self, link: Link) -> None:
-        self._links.append(link)
+        super().link_up(link)
         self.reached.set()
-
-    def link_down(self, link: Link, reason: str) -> None:
-        pass
 
     def frame_received(self, link: Link, data: bytes) -> None:
         link.widen()

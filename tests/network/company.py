@@ -15,19 +15,23 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from p2pdice.players import OddsPlayer
 from p2pdice.players import Player as Bot
+from p2pdice.players.contest import answer
 from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import Happened, MatchResult, Misbehaved, NodeEvent, TableOpened, YourTurn
 from protocol.limits import Limits
 from protocol.match.lobby import TableSettings as Settings
+from protocol.net.addresses import Address
 from protocol.node.node import Node
 from protocol.wire.frames import Frame, decode_frame, encode_frame
 from protocol.wire.genesis import Patience
 from tests.network import views
-from tests.owners import decide, make
+from tests.owners import make
 from tests.programs import PATIENCE
 from tests.waiting import until
 
@@ -41,37 +45,78 @@ IMPATIENT = Patience(5, 5)
 E = TypeVar("E")
 
 
-class Player:
-    """A node and the bot that plays it, with a record of all events that the node emits."""
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the waits between matches, and after them."""
+    monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
+    monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
+    monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
+    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # shorter, because such matches last less than two seconds
+
+
+class Heard:
+    """A record of all events that a node emits."""
+
+    def __init__(self) -> None:
+        self.events: list[NodeEvent] = []
+        self._progress = asyncio.Event()
+
+    def hear(self, event: NodeEvent) -> None:
+        self.events.append(event)
+        self._progress.set()
+
+    def told(self, kind: type[E]) -> list[E]:
+        """Return all events of one kind that the node has emitted."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    async def until(
+        self, kind: type[E], condition: Callable[[E], bool] = lambda _: True, after: int = 0, times: int = 1
+    ) -> E:
+        """Wait for events of this kind that meet the condition; ignore the first ``after`` events of all kinds.
+
+        :param times: how many such events to wait for; the last of them is returned.
+        """
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                self._progress.clear()
+                found = [event for event in self.events[after:] if isinstance(event, kind) and condition(event)]
+                if len(found) >= times:
+                    return found[times - 1]
+                await self._progress.wait()
+
+
+class Player(Heard):
+    """A node and the bot that plays it."""
 
     def __init__(self, node: Node) -> None:
+        super().__init__()
         self.node = node
-        self.events: list[NodeEvent] = []
         self.bot: Bot = OddsPlayer(random.Random(node.name))
         self._most = math.inf
         """The bot answers no turn once the game has had this many events."""
         self._turn: YourTurn | None = None
-        self._progress = asyncio.Event()
         self._listening = asyncio.create_task(self._listen())
 
     @property
     def name(self) -> str:
         return self.node.name
 
+    @property
+    def address(self) -> Address:
+        return HOST, self.node.port
+
     async def _listen(self) -> None:
         async for event in self.node.events():
-            self.events.append(event)
+            self.hear(event)
             if isinstance(event, YourTurn):
                 self._turn = event
                 self._answer()
-            self._progress.set()
 
     def _answer(self) -> None:
         if self._turn is None or len(self.told(Happened)) >= self._most:
             return
         turn, self._turn = self._turn, None
         with contextlib.suppress(NodeError):  # the turn is over because a player was voted out
-            make(self.node, decide(self.bot, turn.view), turn.token)
+            make(self.node, answer(self.bot, turn.view), turn.token)
 
     def hold(self, after: int = 0) -> None:
         """Answer no turn once the game has had ``after`` events, so that the match stops at this player's turn."""
@@ -81,20 +126,6 @@ class Player:
         """Answer turns again, including the open one."""
         self._most = math.inf
         self._answer()
-
-    def told(self, kind: type[E]) -> list[E]:
-        """Return all events of one kind that the node has emitted."""
-        return [event for event in self.events if isinstance(event, kind)]
-
-    async def until(self, kind: type[E], condition: Callable[[E], bool] = lambda _: True, after: int = 0) -> E:
-        """Wait for an event of this kind that meets the condition; ignore the node's first ``after`` events."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                self._progress.clear()
-                for event in self.events[after:]:
-                    if isinstance(event, kind) and condition(event):
-                        return event
-                await self._progress.wait()
 
     async def kill(self) -> Path:
         """End the node as if its process were killed, without sending or storing anything; return its home."""

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from p2pdice.events import BidMade, ChallengeCalled, PlayerOut
 from p2pdice.players import OddsPlayer
+from p2pdice.players.contest import answer
 from p2pdice.rulesets import PRESETS
 from protocol.errors import NodeError
 from protocol.events import (
@@ -45,7 +46,7 @@ from protocol.node.node import Node
 from protocol.wire.genesis import Patience
 from tests.network import arrivals
 from tests.network.journal import write_down
-from tests.owners import Creeper, decide, make
+from tests.owners import Creeper, make
 
 
 def bounds(options: argparse.Namespace) -> Limits:
@@ -86,7 +87,7 @@ async def play(node: Node, options: argparse.Namespace) -> None:
                 await asyncio.sleep(0.05)
             await asyncio.sleep(options.delay)
             with contextlib.suppress(NodeError):  # the turn is over because the others voted this player out
-                make(node, decide(bot, event.view), event.token)
+                make(node, answer(bot, event.view), event.token)
         elif isinstance(event, MatchResult):
             places = [[event.players[seat].name for seat in place] for place in event.places]
             say("over", transcript=str(event.transcript), confirmed=event.confirmed, places=places)

@@ -39,7 +39,7 @@ from protocol.storage.archive import roster_index
 from protocol.wire.frames import Carried, Customs, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
 from protocol.wire.genesis import parse_genesis
 from tests.network import views
-from tests.network.company import HOST, Company, Player, in_mid_match
+from tests.network.company import HOST, Company, Player, hurry, in_mid_match
 from tests.owners import Quitter
 from tests.programs import PATIENCE
 from tests.protocol.test_node import multicast
@@ -48,10 +48,7 @@ from tests.waiting import until
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protocol.node.locator.AGAIN", 0.1)
-    monkeypatch.setattr("protocol.node.locator.GONE", 1.0)
-    monkeypatch.setattr("protocol.match.waiting.RESULT_WAIT", 0.3)
-    monkeypatch.setattr("protocol.limits.REPLACEMENT", 0.2)  # shorter, because matches here last less than two seconds
+    hurry(monkeypatch)
 
 
 def friday(seats: int, rules: str = "classic", dice: str = "2", *, private: bool = False) -> TableSettings:

@@ -82,10 +82,6 @@ def wrong_tries(host: Player) -> int:
     return limits.CODE_TRIES - desk(host).tries_left
 
 
-def where(host: Player) -> Address:
-    return HOST, host.node.port
-
-
 Hearing = AsyncGenerator[tuple[Sighting, ...], None]
 
 
@@ -119,7 +115,7 @@ async def refused(guest: Player, code: ShortCode | str = CODE) -> NodeError:
 @pytest.mark.parametrize("private", [False, True])
 async def test_a_short_code_works_like_the_join_line(people: Company, private: bool) -> None:
     host, opened = await seat(people, seats=2, private=private)
-    guest = await guest_who_hears_of(people, "Ben", where(host))
+    guest = await guest_who_hears_of(people, "Ben", host.address)
     await guest.node.join(" 417 Tiger olive")
     assert (await guest.until(TableJoined)).host.fingerprint == parse_join_line(opened.join_line).fingerprint
     assert wrong_tries(host) == 0
@@ -180,7 +176,7 @@ async def test_a_code_still_leads_to_its_host_during_the_match(people: Company, 
 
 async def test_a_misspelt_code_word_is_corrected_and_uses_up_no_try(people: Company) -> None:
     host, _ = await seat(people)
-    guest = await guest_who_hears_of(people, "Ben", where(host))
+    guest = await guest_who_hears_of(people, "Ben", host.address)
     error = await refused(guest, "417-tigger-olive")
     assert error.reason == "no short code has the word tigger: did you mean trigger or tiger?"
     assert wrong_tries(host) == 0
@@ -188,14 +184,14 @@ async def test_a_misspelt_code_word_is_corrected_and_uses_up_no_try(people: Comp
 
 async def test_a_number_without_a_table_uses_up_no_try(people: Company) -> None:
     host, _ = await seat(people)
-    guest = await guest_who_hears_of(people, "Ben", where(host))
+    guest = await guest_who_hears_of(people, "Ben", host.address)
     assert (await refused(guest, CODE._replace(number=4))).reason == door.OTHER_NUMBER
     assert wrong_tries(host) == 0
 
 
 async def test_three_wrong_tries_close_the_code_until_it_is_renewed(people: Company) -> None:
     host, opened = await seat(people)
-    guest = await guest_who_hears_of(people, "Ben", where(host))
+    guest = await guest_who_hears_of(people, "Ben", host.address)
     for wrong in OTHERS[:3]:
         assert "left" not in (await refused(guest, wrong)).reason
     await host.until(CodeTried, lambda event: event.tries_left == 0)
@@ -213,12 +209,12 @@ async def test_a_guest_with_a_renewed_code_is_told_so_and_uses_up_no_try(people:
     host, _ = await seat(people)
     guesser = Guesser(CODE)
     if has_begun:
-        assert isinstance(await guesser.begin(where(host), host.node.identity.public), CodeElement)
+        assert isinstance(await guesser.begin(host.address, host.node.identity.public), CodeElement)
         host.node.renew_code()
         guesser.show()
         answer = await guesser.talk.hear()
     else:
-        talk = await call(where(host), CODE.number)
+        talk = await call(host.address, CODE.number)
         welcome = await talk.hear_a(Welcome)
         host.node.renew_code()
         assert isinstance(welcome.aim, TableAim)
@@ -232,7 +228,7 @@ async def test_a_guest_with_a_renewed_code_is_told_so_and_uses_up_no_try(people:
 async def test_no_log_contains_the_code(people: Company, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     host, _ = await seat(people)
-    guest = await guest_who_hears_of(people, "Ben", where(host))
+    guest = await guest_who_hears_of(people, "Ben", host.address)
     await refused(guest, OTHERS[0])
     await guest.node.join(str(CODE))
     await host.leave()
@@ -302,8 +298,8 @@ async def test_a_man_in_the_middle_who_relays_everything_gets_neither_token_nor_
     if is_weak:
         weaken(monkeypatch, without_keys)
     host, _ = await seat(people, private=True)
-    eve = Relay(where(host), CODE.number)
-    guest = await guest_who_hears_of(people, "Ben", await eve.open())
+    eve = Relay(host.address, CODE.number)
+    guest = await guest_who_hears_of(people, "Ben", (await eve.open()).addresses[0])
     if is_weak:
         found = await guest.node._inquiry.find_by_code(CODE, guest.node._locator.numbered(CODE.number))
         assert found.fingerprint == eve.identity.fingerprint
@@ -323,8 +319,8 @@ async def test_a_man_in_the_middle_with_forged_multicast_loses_the_guest_to_the_
     opened = await host.node.host(TableSettings("Friday", CLASSIC, 3, private=True))
     code = parse_short_code(opened.code)
     assert code is not None
-    eve, forged = Relay(where(host), code.number), Discovery()
-    _, port = await eve.open()
+    eve, forged = Relay(host.address, code.number), Discovery()
+    _, port = (await eve.open()).addresses[0]
     await forged.start(HOST)
     try:
         await forged.advertise(Advertisement("00000000", "-", "-", 0, 2, PRIVATE, PROTOCOL_VERSION, code.number), port)
@@ -347,7 +343,7 @@ async def test_a_false_host_can_check_only_one_guess_per_typed_code(
             for part in ("my_blinding", "my_unblinding"):
                 monkeypatch.setattr(side, part, lambda self: self.params.group.Zero)
     eve = FalseHost(OTHERS[0])
-    guest = await guest_who_hears_of(people, "Ben", await eve.open())
+    guest = await guest_who_hears_of(people, "Ben", (await eve.open()).addresses[0])
     await refused(guest)
     assert len(eve.proofs) == 1
     assert try_all(eve, guest.node.identity.public, CANDIDATES) == (CODE if is_weak else None)
@@ -363,7 +359,7 @@ async def test_a_guest_lets_only_a_few_false_hosts_guess(
 ) -> None:
     monkeypatch.setattr(limits, "CODE_TRIES", tries)
     crowd = [FalseHost(guess) for guess in OTHERS]
-    guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
+    guest = await guest_who_hears_of(people, "Ben", *[(await each.open()).addresses[0] for each in crowd])
     error = await refused(guest)
     assert sum(len(each.proofs) for each in crowd) == min(tries, len(crowd))
     assert error.code == "refused"
@@ -386,7 +382,7 @@ class Taker(FalseHost):
 async def test_a_false_host_that_hangs_up_after_the_proof_has_used_its_guess(people: Company) -> None:
     """The proof alone tells the host whether its guess was right. So the host counts towards the guest's limit."""
     crowd = [Taker(guess) for guess in OTHERS]
-    guest = await guest_who_hears_of(people, "Ben", *[await each.open() for each in crowd])
+    guest = await guest_who_hears_of(people, "Ben", *[(await each.open()).addresses[0] for each in crowd])
     error = await refused(guest)
     for each in crowd:
         each.close()
@@ -422,13 +418,13 @@ async def test_a_forger_who_is_heard_first_does_not_cost_the_guest_a_seat(
     monkeypatch.setattr("protocol.node.locator.SETTLING", PATIENCE)
     host, _ = await seat(people)
     false = [silent_at(stage)(guess) for guess in OTHERS[:2]]
-    first = await asyncio.gather(*(each.open() for each in false))
+    first = [(await each.open()).addresses[0] for each in false]
 
     async def one_after_the_other() -> Hearing:
         yield sightings(first[0])
         await false[0].reached.wait()
         yield sightings(*first)
-        yield sightings(*first, where(host))
+        yield sightings(*first, host.address)
         await asyncio.Event().wait()
 
     async with asyncio.timeout(PATIENCE):
@@ -446,7 +442,7 @@ async def test_a_guest_with_wrong_words_gives_up_if_no_other_host_appears(
     host, _ = await seat(people)
 
     async def listening() -> Hearing:
-        yield sightings(where(host))
+        yield sightings(host.address)
         await asyncio.Event().wait()
 
     async with asyncio.timeout(PATIENCE):
@@ -458,7 +454,7 @@ async def test_all_silent_hosts_share_one_time_limit(monkeypatch: pytest.MonkeyP
     """Otherwise a forger with many keys could delay the guest indefinitely."""
     monkeypatch.setattr(limits, "CODE_SEARCH", 0.1)
     crowd = [silent_at(Hello)(guess) for guess in OTHERS[:3]]
-    at = await asyncio.gather(*(each.open() for each in crowd))
+    at = [(await each.open()).addresses[0] for each in crowd]
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(NodeError):
             await inquiry(handshake=PATIENCE).find_by_code(CODE, heard(*at))
@@ -471,10 +467,10 @@ async def test_only_the_first_addresses_heard_for_a_number_are_tried(people: Com
     """Otherwise a forger could make the guest dial indefinitely."""
     host, _ = await seat(people)
     others = [(HOST, port) for port in range(1, limits.ADDRESSES_PER_NAME + 1)]
-    found = await inquiry(handshake=5).find_by_code(CODE, heard(where(host), *others))
+    found = await inquiry(handshake=5).find_by_code(CODE, heard(host.address, *others))
     assert found.fingerprint == host.node.identity.fingerprint
     with pytest.raises(NodeError, match="more addresses than can be tried"):
-        await inquiry(handshake=5).find_by_code(CODE, heard(*others, where(host)))
+        await inquiry(handshake=5).find_by_code(CODE, heard(*others, host.address))
     assert wrong_tries(host) == 0
 
 
@@ -485,7 +481,7 @@ async def guess(host: Player, guesses: list[ShortCode]) -> bool:
     """Try guesses one after the other, each with a new key; return whether the host admitted one."""
     for each in guesses:
         guesser = Guesser(each)
-        answer = await guesser.begin(where(host), host.node.identity.public)
+        answer = await guesser.begin(host.address, host.node.identity.public)
         if isinstance(answer, CodeElement):
             guesser.show()
             if await guesser.is_let_in():
@@ -499,7 +495,7 @@ async def guess_at_once(host: Player, guesses: list[ShortCode]) -> bool:
     """Try guesses like :func:`guess`, but begin all exchanges before sending the first proof."""
     guessers = [Guesser(each) for each in guesses]
     for guesser in guessers:
-        assert isinstance(await guesser.begin(where(host), host.node.identity.public), CodeElement)
+        assert isinstance(await guesser.begin(host.address, host.node.identity.public), CodeElement)
     for guesser in guessers:
         guesser.show()
     return any(await asyncio.gather(*(each.is_let_in() for each in guessers)))
@@ -522,7 +518,7 @@ async def test_a_guesser_gets_three_tries_in_total(
 
 async def test_a_link_welcomed_before_the_code_closed_allows_no_guess(people: Company) -> None:
     host, _ = await seat(people)
-    talk = await call(where(host), CODE.number)
+    talk = await call(host.address, CODE.number)
     welcome = await talk.hear_a(Welcome)
     assert isinstance(welcome.aim, TableAim)
     await guess(host, OTHERS[:3])
@@ -536,7 +532,7 @@ async def test_a_guesser_who_breaks_off_learns_nothing_and_uses_up_no_try(people
     host, _ = await seat(people)
     for wrong in OTHERS[:2]:
         guesser = Guesser(wrong)
-        answer = await guesser.begin(where(host), host.node.identity.public)
+        answer = await guesser.begin(host.address, host.node.identity.public)
         assert isinstance(answer, CodeElement)
         own = guesser.exchange.proof
         elements = guesser.exchange.element, answer.element
@@ -549,7 +545,7 @@ async def test_a_guesser_who_breaks_off_learns_nothing_and_uses_up_no_try(people
 async def test_one_link_allows_one_guess(people: Company) -> None:
     host, _ = await seat(people)
     guesser = Guesser(OTHERS[0])
-    await guesser.begin(where(host), host.node.identity.public)
+    await guesser.begin(host.address, host.node.identity.public)
     guesser.talk.say(CodeElement(guesser.exchange.element))  # must not begin a second exchange
     guesser.show()
     guesser.show()
@@ -561,7 +557,7 @@ async def test_one_link_allows_one_guess(people: Company) -> None:
 @pytest.mark.parametrize("element", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, b"\5" * 32])
 async def test_an_invalid_group_element_is_refused(people: Company, element: bytes) -> None:
     host, _ = await seat(people)
-    talk = await call(where(host), CODE.number)
+    talk = await call(host.address, CODE.number)
     await talk.hear_a(Welcome)
     talk.say(CodeElement(element))
     await talk.hear_a(Refuse)
@@ -573,7 +569,7 @@ async def test_a_link_for_a_code_exchange_cannot_be_used_to_ask_for_a_seat(peopl
     host, _ = await seat(people, private=True)
     stranger = await people.sit("Eve")
     await stranger.node._active.listen(0)
-    talk = await call(where(host), CODE.number, stranger.node.identity)
+    talk = await call(host.address, CODE.number, stranger.node.identity)
     welcome = await talk.hear_a(Welcome)
     record = views.proposals(stranger).sign_on(welcome.aim[0])  # type: ignore[arg-type]
     talk.say(JoinTable(record.wire))
@@ -599,7 +595,7 @@ async def test_a_link_for_a_match_cannot_be_used_to_join_the_next_table(
     if is_new:
         eve.node._mesh.disconnect(key)
         await until(lambda: not eve.node._mesh.is_linked(key))
-        await eve.node._mesh.connect([where(host)], MatchAim(match))
+        await eve.node._mesh.connect([host.address], MatchAim(match))
     before, eve.node.name = len(host.events), name
     views.send(eve, key, JoinTable(views.proposals(eve).sign_on(table).wire), Leave("taken in order"))
     await until(lambda: not host.node._mesh.is_linked(eve.node.identity.public))
@@ -609,10 +605,10 @@ async def test_a_link_for_a_match_cannot_be_used_to_join_the_next_table(
 
 async def test_a_link_for_a_code_exchange_cannot_be_used_to_chat(people: Company) -> None:
     host, _ = await seat(people, private=True, customs=Customs(talk=1))
-    ben = await guest_who_hears_of(people, "Ben", where(host))
+    ben = await guest_who_hears_of(people, "Ben", host.address)
     await ben.node.join(str(CODE))
     stranger = Identity.generate()
-    talk = await call(where(host), CODE.number, stranger)
+    talk = await call(host.address, CODE.number, stranger)
     welcome = await talk.hear_a(Welcome)
     assert isinstance(welcome.aim, TableAim)
     word = sign_word(welcome.aim.table, stranger, 1, "I am not invited")
@@ -627,7 +623,7 @@ async def test_a_code_exchange_that_waits_too_long_is_refused(people: Company, m
     monkeypatch.setattr(limits, "CODE_RATE", 0.001)  # no later exchange gets its turn, however slow this machine is
     host, _ = await seat(people, bounds=Limits(handshake=1))
     guessers = [Guesser(OTHERS[0]) for _ in range(limits.CODE_BURST + 1)]
-    answers = [await each.begin(where(host), host.node.identity.public) for each in guessers]
+    answers = [await each.begin(host.address, host.node.identity.public) for each in guessers]
     assert [each.reason for each in answers if isinstance(each, Refuse)] == [door.CODE_BUSY]
     for each in guessers:
         each.talk.close()

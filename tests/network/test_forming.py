@@ -26,7 +26,6 @@ from protocol.match.lobby import TableSettings
 from protocol.node.locator import LEFT
 from protocol.node.playing import PlayerSession
 from protocol.rate_limit import Bucket
-from protocol.storage.database import StoreError
 from protocol.wire.frames import (
     Carried,
     Frame,
@@ -41,6 +40,7 @@ from protocol.wire.frames import (
 )
 from protocol.wire.genesis import Genesis, JoinRecord, Patience, parse_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
+from tests.disks import disk_is_full
 from tests.network import views
 from tests.network.company import bend
 from tests.protocol.histories import add
@@ -638,10 +638,7 @@ async def test_after_a_crash_a_guest_resumes_one_match_and_gives_up_another(room
     host = await room.sit("Host")
     await host.node.host(TableSettings("Next", RULES, 2))
 
-    def fail(*_: object) -> None:
-        raise StoreError("cannot write to the store: database or disk is full")
-
-    ada.node._store.write = fail  # type: ignore[assignment, method-assign]
+    ada.node._store.write = disk_is_full  # type: ignore[assignment, method-assign]
     await ada.node.join(line(room, host.key, host.node.identity.fingerprint))
     await until(lambda: ada.told(Stopped))
     await ada.die()

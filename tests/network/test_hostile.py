@@ -19,7 +19,6 @@ from protocol.events import LobbyChanged, MatchResult, MatchStarted, Misbehaved,
 from protocol.limits import FRAME, FRAME_BEFORE_WELCOME, FUTURE_PER_AUTHOR, Limits
 from protocol.match.lobby import TableSettings
 from protocol.match.match import Match
-from protocol.net.addresses import Address
 from protocol.wire.canonical import encode
 from protocol.wire.frames import (
     Carried,
@@ -41,7 +40,7 @@ from protocol.wire.frames import (
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
 from tests.network import views
-from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
+from tests.network.company import CLASSIC, Company, Player, agree, in_mid_match
 from tests.network.strangers import Stranger, framed
 from tests.programs import PATIENCE
 from tests.waiting import until
@@ -54,10 +53,6 @@ def hello(aim: TableAim | MatchAim | None = None) -> bytes:
 
 
 # Strangers
-
-
-def at(player: Player) -> Address:
-    return HOST, player.node.port
 
 
 ANOTHER_MATCH = MatchAim(bytes(32))
@@ -84,7 +79,7 @@ async def test_strangers_are_cut_off_and_the_match_ends_fairly(people: Company) 
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
     for what, words in BAD_WORDS.items():
-        crowd = [await Stranger.comes(at(players[0])), await Stranger.plain(at(players[1]))]
+        crowd = [await Stranger.comes(players[0].address), await Stranger.plain(players[1].address)]
         for stranger in crowd:
             with suppress(OSError):
                 await stranger.send(words)
@@ -100,7 +95,7 @@ async def test_a_stranger_who_knows_the_match_id_is_refused(people: Company) -> 
     players, _ = await people.table(2, bounds=SHORT)
     await in_mid_match(players[0], 2)
     aim = MatchAim(views.match_of(players[0]).history.match)
-    async with await Stranger.comes(at(players[0])) as stranger:
+    async with await Stranger.comes(players[0].address) as stranger:
         await stranger.say(Hello(1, aim), Need(aim.match, 0, aim.match, 0))
         answer = await stranger.hear()
         assert isinstance(answer, Refuse)
@@ -112,7 +107,7 @@ async def test_a_stranger_who_knows_the_match_id_is_refused(people: Company) -> 
 
 async def test_a_welcomed_guest_who_sends_no_join_is_cut_off(people: Company) -> None:
     (host,), opened = await people.table(2, ["host"], bounds=SHORT)
-    idle = await Stranger.comes(at(host))
+    idle = await Stranger.comes(host.address)
     await idle.send(framed(hello()))
     assert await idle.is_cut_off()
     assert host.told(LobbyChanged)[1:] == []
@@ -141,7 +136,7 @@ async def test_a_bad_join_record_gets_no_seat(people: Company) -> None:
     (host,), opened = await people.table(2, ["host"], bounds=SHORT)
     for what, record in BAD_RECORDS.items():
         identity = Identity.generate()
-        stranger = await Stranger.comes(at(host), identity=identity)
+        stranger = await Stranger.comes(host.address, identity=identity)
         await stranger.send(framed(hello(), encode_frame(JoinTable(record(host, identity).wire))))
         assert await stranger.is_cut_off(), what
         assert host.told(LobbyChanged)[1:] == [], what
@@ -160,8 +155,8 @@ async def test_a_join_sent_to_a_node_without_a_table_is_ignored(people: Company)
 
 async def test_many_strangers_at_once_do_not_keep_players_out(people: Company) -> None:
     (host,), opened = await people.table(3, ["host"], bounds=SHORT)
-    crowd = [await Stranger.comes(at(host)) for _ in range(8)]
-    crowd += [await Stranger.plain(at(host)) for _ in range(8)]
+    crowd = [await Stranger.comes(host.address) for _ in range(8)]
+    crowd += [await Stranger.plain(host.address) for _ in range(8)]
     guests = await people.join(opened.join_line, "B", "C")
     await agree(host, *guests)
     for stranger in crowd:
@@ -355,7 +350,7 @@ async def test_a_guests_late_connections_do_not_replace_its_link_to_the_host(
 
     async def come_late() -> None:
         for _ in range(4):
-            late.append(await Stranger.comes(at(host), identity=guest.node.identity))
+            late.append(await Stranger.comes(host.address, identity=guest.node.identity))
         await asyncio.sleep(0.2)
 
     views.hear_after(guest, Table, come_late)

@@ -19,10 +19,10 @@ from protocol.events import MatchResult, MatchStarted, Notice, Stopped, TableClo
 from protocol.match.lobby import GuestTable, TableSettings
 from protocol.node import table_ledgers
 from protocol.node.purse import FOLDED, PurseKeeper, PurseVerdict, _read
-from protocol.storage.database import StoreError
 from protocol.wire.frames import Frame, JoinTable, Leave, Propose, ShowLedger
 from protocol.wire.genesis import Join, JoinRecord, make_join_record
 from protocol.wire.purses import Purse, Record
+from tests.disks import disk_is_full
 from tests.network import views
 from tests.network.company import CLASSIC, WAITING, Company, Player, in_mid_match
 from tests.waiting import until
@@ -313,6 +313,16 @@ async def told(player: Player) -> list[Notice]:
     return player.told(Notice)
 
 
+def hand_back(liar: Player, host: Player, owner: Player) -> None:
+    """Hand a purse back to its owner by the host, with one record that the owner lacks."""
+    views.send(liar, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+
+
+def refuse_what_was_handed_back(monkeypatch: pytest.MonkeyPatch, host: Player) -> None:
+    handed = keeper(host).handed
+    monkeypatch.setattr(keeper(host), "judge", lambda shown: PurseVerdict("folded" if handed.get(shown.owner) else ""))
+
+
 async def test_an_owner_whose_returned_records_are_refused_loses_the_seat(
     people: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,7 +330,7 @@ async def test_an_owner_whose_returned_records_are_refused_loses_the_seat(
     handed = keeper(host).handed
     monkeypatch.setattr(table_ledgers, "PATIENCE", 60)
     monkeypatch.setattr(keeper(host), "judge", lambda shown: PurseVerdict("folded" if handed.get(shown.owner) else ""))
-    views.send(other, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+    hand_back(other, host, owner)
     assert "folded" in (await owner.until(TableClosed)).reason
     host.node.start_match()
     await host.until(MatchStarted)
@@ -332,13 +342,9 @@ async def test_an_owner_whose_purse_is_refused_in_two_proposals_is_barred(
 ) -> None:
     line, host, (liar,) = await open_table(people, 3, "D")
     owner = await people.sit("B")
-    handed = keeper(host).handed
-    monkeypatch.setattr(keeper(host), "judge", lambda shown: PurseVerdict("folded" if handed.get(shown.owner) else ""))
+    refuse_what_was_handed_back(monkeypatch, host)
 
-    def hand() -> None:
-        views.send(liar, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
-
-    at_proposals(liar, hand, signs=False)
+    at_proposals(liar, lambda: hand_back(liar, host, owner), signs=False)
     for count in (1, 2):
         await owner.node.join(line)
         await until(lambda count=count: len(owner.told(TableClosed)) == count)  # type: ignore[misc]
@@ -358,7 +364,7 @@ async def test_delaying_a_match_by_a_purse_counts_as_a_failure(
     def hand() -> None:
         if owners[-1].node.identity.public in views.hosting(host).seated:
             owner = owners[-1]
-            views.send(liar, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
+            hand_back(liar, host, owner)
 
     at_proposals(liar, hand)
     for number in range(limits.FAILURES):
@@ -498,10 +504,7 @@ async def test_handing_back_a_purse_in_parts_costs_the_guest_not_the_owner_a_sea
     line, host, (liar,) = await open_table(people, 3, "C")
     owner = await people.sit("B")
 
-    def hand() -> None:
-        views.send(liar, host.node.identity.public, other_ledger(owner, longer_by_one(purse(owner))))
-
-    at_proposals(liar, hand, signs=False)
+    at_proposals(liar, lambda: hand_back(liar, host, owner), signs=False)
     await owner.node.join(line)
     assert (await liar.until(TableClosed)).reason.endswith("handed back in parts")
     await until(lambda: purse(owner).end.height == 2)
@@ -580,10 +583,7 @@ async def test_a_node_that_cannot_store_its_purse_stops(
     line, *_ = await open_table(people, 2)
     guest = await people.sit("B")
 
-    def fail(*_: object) -> None:
-        raise StoreError("cannot write to the store: database or disk is full")
-
-    monkeypatch.setattr(guest.node._store.purses, operation, fail)
+    monkeypatch.setattr(guest.node._store.purses, operation, disk_is_full)
     await guest.node.join(line)
     assert "full" in (await guest.until(Stopped)).reason
 
@@ -593,10 +593,7 @@ async def test_the_end_is_shown_although_the_purse_cannot_be_written(
 ) -> None:
     _, guest = (await people.table(2, "AB", WAITING, CLASSIC.with_options({"dice": "1", "stakes": "yes"})))[0]
 
-    def fail(*_: object) -> None:
-        raise StoreError("cannot write to the store: database or disk is full")
-
-    monkeypatch.setattr(guest.node._store.purses, "note_end", fail)
+    monkeypatch.setattr(guest.node._store.purses, "note_end", disk_is_full)
     assert "full" in (await guest.until(Stopped)).reason
     assert guest.told(MatchResult)
 

@@ -21,7 +21,6 @@ from protocol.crypto.short_code import CodeExchange, ShortCode
 from protocol.crypto.tls import credentials
 from protocol.events import CodeTried, Notice
 from protocol.match.lobby import TableSettings
-from protocol.net.addresses import Address
 from protocol.net.dialer import Dialer
 from protocol.net.discovery import LOBBY, Advertisement, Sighting
 from protocol.node.inquiry import Inquiry
@@ -49,10 +48,6 @@ from tests.waiting import until
 
 CODE = ShortCode(417, "tiger", "olive")
 Elsewhere = Callable[[int], str]
-
-
-def where(player: Player) -> Address:
-    return HOST, player.node.port
 
 
 @contextlib.asynccontextmanager
@@ -91,7 +86,7 @@ async def test_a_player_gets_no_higher_rate_by_new_links(people: Company, elsewh
     links = 0
     for number in range(12):
         with contextlib.suppress(OSError):
-            async with await Stranger.comes(where(victim), elsewhere(1 + number), hostile.node.identity) as link:
+            async with await Stranger.comes(victim.address, elsewhere(1 + number), hostile.node.identity) as link:
                 await link.say(Hello(0, MatchAim(match)))
                 links += isinstance(await link.hear(), Welcome)
                 await link.say(*said)
@@ -109,7 +104,7 @@ async def test_a_spectator_gets_no_more_pages_by_new_links_and_keys(people: Comp
     begun = loop.time()
     pages = 0
     for _ in range(limits.SPECTATOR_PAGES // limits.NEED_BURST + 5):
-        async with await Stranger.comes(where(players[0]), elsewhere(1)) as link:
+        async with await Stranger.comes(players[0].address, elsewhere(1)) as link:
             await link.say(Hello(0, WatchAim(b"", "")))
             await link.say(*[Need(history.match, 0, history.match, 0)] * limits.NEED_BURST)
             got = 0
@@ -128,7 +123,7 @@ async def occupy(host: Player, source: str, aim: Aim, welcomed: list[Frame], *sa
     """Again and again: connect, send these frames, and wait until the node closes the link."""
     while True:
         with contextlib.suppress(OSError):
-            async with await Stranger.comes(where(host), source) as link:
+            async with await Stranger.comes(host.address, source) as link:
                 await link.say(Hello(0, aim))
                 while (frame := await link.hear()) is not None:
                     welcomed.append(frame)
@@ -230,7 +225,7 @@ async def test_attackers_who_break_off_exchanges_do_not_keep_out_guests(
         identity = Identity.generate()
         while True:
             with contextlib.suppress(OSError):
-                async with await Stranger.comes(where(host), source, identity) as link:
+                async with await Stranger.comes(host.address, source, identity) as link:
                     await link.say(Hello(0, CodeAim(CODE.number)))
                     if isinstance(await link.hear(), Welcome):
                         await link.say(CodeElement(guess.element))
@@ -242,7 +237,7 @@ async def test_attackers_who_break_off_exchanges_do_not_keep_out_guests(
     said = Advertisement("00c0ffee", "Friday", "classic", 1, 10, LOBBY, PROTOCOL_VERSION, CODE.number)
 
     async def heard() -> AsyncIterator[list[Sighting]]:
-        yield [Sighting(said, (where(host),), "Friday")]
+        yield [Sighting(said, (host.address,), "Friday")]
 
     sources = [elsewhere(number) for number in (1, 2, 3, 4)] if attackers == "other machines" else [HOST] * 4
     async with meanwhile(*(begin_and_break_off(source) for source in sources)):

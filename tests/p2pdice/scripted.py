@@ -149,3 +149,11 @@ def random_play(
             shown = [hand if seat in state.live or not hand else None for seat, hand in enumerate(hands)]
             state, events = apply(state, Hands(tuple(shown)))
         yield before, state, events
+
+
+MOTE_RULES = rules("motes", stakes="no")
+
+
+def after_a_round() -> State:
+    """Return a state in which the first of two players must choose which of five motes to lose."""
+    return show(play(rolled(MOTE_RULES, (5, 5)), "9x2", "liar"), "23456", "23456")[0]

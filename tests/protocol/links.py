@@ -1,4 +1,4 @@
-"""Recorders of links and listening nodes, for the tests of links, handshakes, listeners and dialers."""
+"""Recorders of links, peers without a node, and listeners, for tests below the level of a node."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import Credentials, credentials
 from protocol.limits import KIB, Limits
-from protocol.net.addresses import Address
+from protocol.net.addresses import Address, JoinLine
 from protocol.net.dialer import Accept, Dialer, anybody
 from protocol.net.link import Link, LinkHandler, LinkUse
-from protocol.net.listener import Listener
+from protocol.net.listener import Listener, listen
 from protocol.net.mesh import Mesh
-from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim, WatchAim, encode_frame
+from protocol.wire.frames import Aim, Frame, Hello, Refuse, TableAim, WatchAim, decode_frame, encode_frame
 from tests.programs import PATIENCE
 
 SHORT = Limits(handshake=0.4, started_frame=0.4, silence=0.8, keepalive=0.2, shutdown=0.2)
@@ -202,3 +202,35 @@ async def is_cut_off(reader: asyncio.StreamReader) -> bool:
 
 async def raw_tls(table: Table, context: ssl.SSLContext) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection(HOST, table.listener.port, ssl=context, server_hostname="")
+
+
+class FakeHost:
+    """A host that proves its identity and then answers HELLO with the frames that the test chooses."""
+
+    def __init__(self, *answers: Frame) -> None:
+        self.identity = Identity.generate()
+        self.answers = answers
+        self.heard: list[bytes] = []
+        self.links: list[Link] = []
+
+    async def open(self) -> JoinLine:
+        self.listener = await listen((HOST,), 0, credentials(self.identity.private_key), self, Limits())
+        return JoinLine(((HOST, self.listener.port),), self.identity.fingerprint)
+
+    def close(self) -> None:
+        self.listener.close()
+        for link in self.links:
+            link.close()
+
+    def link_up(self, link: Link) -> None:
+        self.links.append(link)
+
+    def frame_received(self, link: Link, frame: bytes) -> None:
+        self.heard.append(frame)
+        if isinstance(decode_frame(frame), Hello):
+            for answer in self.answers:
+                link.send(encode_frame(answer))
+            link.widen()
+
+    def link_down(self, link: Link, reason: str) -> None:
+        self.links.remove(link)

@@ -47,13 +47,18 @@ def fill(store: Store) -> None:
     store.mark_over(match_id(FINISHED.encoded()), (1,))
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    made = Home(tmp_path / "home")
+def filled(folder: Path) -> Home:
+    """Make a home with a key, a finished match and an unfinished one."""
+    made = Home(folder / "home")
     with closing(Store(made.store)) as store:
         fill(store)
     OWNER.save(made.identity)
     return made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return filled(tmp_path)
 
 
 def people(home: Home) -> list[tuple[str, int]]:

@@ -34,11 +34,6 @@ def evictions(world: World, me: int) -> list[tuple[int, Eviction | None]]:
     ]
 
 
-def seats(world: World) -> tuple[int, ...]:
-    """Return the author of every seat."""
-    return world.machines[0].match.history.position.seats
-
-
 @pytest.mark.parametrize("has_move_to_make", [True, False])
 def test_an_eviction_for_absence_is_reported_with_its_step_and_voters(has_move_to_make: bool) -> None:
     world = World(CLASSIC, 4, seed=3, patience=HURRIED)
@@ -53,9 +48,9 @@ def test_an_eviction_for_absence_is_reported_with_its_step_and_voters(has_move_t
     for me in range(4):  # including the evicted player
         ((seat, why),) = evictions(world, me)
         assert why is not None
-        assert seats(world)[seat] == silent
+        assert world.seats[seat] == silent
         assert len(why.voters) > 4 // 2
-        assert set(why.voters) <= {seats(world).index(other) for other in others}
+        assert set(why.voters) <= {world.seats.index(other) for other in others}
         assert why.misconduct == ""
         assert why.was_on_turn == (world.machines[0].match.history.chain[why.step].kind is Kind.MOVE)
         assert why.was_on_turn or not has_move_to_make
@@ -83,7 +78,7 @@ def test_resigning_during_the_seat_draw_counts_as_conceding() -> None:
         assert evictions(world, me) == []
         state = world.machines[me].match.history.position.state
         assert state is not None
-        assert state.exits[0] == ((seats(world).index(1),), "conceded")
+        assert state.exits[0] == ((world.seats.index(1),), "conceded")
 
 
 def test_an_absent_player_is_not_listed_among_the_voters_for_their_absence() -> None:

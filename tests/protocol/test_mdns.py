@@ -40,6 +40,7 @@ from protocol.net.interfaces import hosts_to_tell, interface_addresses, interfac
 from protocol.net.mdns import Datagram, Discovery, DiscoveryUnavailable, _records, receive_from
 from tests.network import forger
 from tests.programs import PATIENCE
+from tests.protocol.test_sightings import places
 from tests.waiting import until
 
 pytestmark = pytest.mark.multicast
@@ -286,10 +287,6 @@ async def said_all(host: Discovery) -> None:
     """Wait until a node has sent its unsolicited announcements."""
     assert host._announcing is not None
     await host._announcing
-
-
-def places(tables: tuple[Sighting, ...]) -> set[tuple[str, int]]:
-    return {address for each in tables for address in each.addresses}
 
 
 async def test_a_hijacked_table_announces_itself_again_and_guests_see_both(opens: Opener) -> None:

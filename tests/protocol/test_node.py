@@ -12,15 +12,12 @@ import pytest
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
 from protocol.crypto.keys import Identity
-from protocol.crypto.tls import credentials
 from protocol.errors import NodeError
 from protocol.events import LobbyChanged, MatchResult, MatchStarted, TableJoined
 from protocol.limits import ADDRESSES_PER_NAME, ADDRESSES_PER_PEER, Limits
 from protocol.match.lobby import TableSettings
 from protocol.net.addresses import JoinLine, format_address, parse_join_line
 from protocol.net.discovery import SERVICE_TYPE, Advertisement, Sighting
-from protocol.net.link import Link
-from protocol.net.listener import listen
 from protocol.net.mdns import Discovery, DiscoveryUnavailable
 from protocol.net.mesh import Mesh
 from protocol.storage.home import STORE_FILE
@@ -28,7 +25,6 @@ from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import (
     Carried,
     Frame,
-    Hello,
     MatchAim,
     Propose,
     Refuse,
@@ -36,13 +32,12 @@ from protocol.wire.frames import (
     Table,
     TableAim,
     Welcome,
-    decode_frame,
-    encode_frame,
 )
 from protocol.wire.genesis import parse_genesis
 from tests.network import views
 from tests.network.company import CLASSIC, HOST, Company, Player, agree, in_mid_match
 from tests.programs import PATIENCE
+from tests.protocol.links import FakeHost
 from tests.tiers import thoroughly
 
 SHORT = Limits(handshake=0.5)
@@ -167,38 +162,6 @@ async def test_a_private_table_admits_only_guests_with_the_whole_join_line(peopl
         assert await refused(guest, attempt) == "refused"
     await guest.node.join(opened.join_line)
     await agree(host, guest)
-
-
-class FakeHost:
-    """A host that proves its identity and then answers HELLO with the frames that the test chooses."""
-
-    def __init__(self, *answers: Frame) -> None:
-        self.identity = Identity.generate()
-        self.answers = answers
-        self.heard: list[bytes] = []
-        self.links: list[Link] = []
-
-    async def open(self) -> JoinLine:
-        self.listener = await listen((HOST,), 0, credentials(self.identity.private_key), self, Limits())
-        return JoinLine(((HOST, self.listener.port),), self.identity.fingerprint)
-
-    def close(self) -> None:
-        self.listener.close()
-        for link in self.links:
-            link.close()
-
-    def link_up(self, link: Link) -> None:
-        self.links.append(link)
-
-    def frame_received(self, link: Link, frame: bytes) -> None:
-        self.heard.append(frame)
-        if isinstance(decode_frame(frame), Hello):
-            for answer in self.answers:
-                link.send(encode_frame(answer))
-            link.widen()
-
-    def link_down(self, link: Link, reason: str) -> None:
-        self.links.remove(link)
 
 
 async def test_the_token_is_never_sent_to_an_impostor_at_the_hosts_address(people: Company) -> None:

@@ -32,10 +32,10 @@ from protocol.events import (
 from protocol.match.lobby import TableSettings
 from protocol.node.node import Node
 from protocol.storage import archive
-from protocol.storage.database import StoreError
 from protocol.wire.frames import Carried, Frame, Page
 from protocol.wire.genesis import Patience
 from protocol.wire.messages import Kind
+from tests.disks import disk_is_full
 from tests.network import views
 from tests.network.company import CLASSIC, HOST, IMPATIENT, Company, Player, agree, in_mid_match
 from tests.protocol.test_node import multicast
@@ -422,10 +422,7 @@ async def test_a_node_with_a_full_disk_stops_with_a_reason_and_closes_cleanly(
     (host, guest), opened = await people.table(3, "AB")
     third = await people.sit("C")
 
-    def fail(*_: object) -> None:
-        raise StoreError("cannot write to the store: database or disk is full")
-
-    monkeypatch.setattr(third.node._store, operation, fail)
+    monkeypatch.setattr(third.node._store, operation, disk_is_full)
     await third.node.join(opened.join_line)
     stopped = await third.until(Stopped)
     assert "disk is full" in stopped.reason

@@ -25,7 +25,7 @@ from protocol.match.lobby import TableSettings
 from protocol.net.link import _how_it_ended
 from protocol.wire.frames import Frame, Leave, MatchAim, Refuse, Seat, Table, TableAim, Welcome, encode_frame
 from tests.network.company import CLASSIC, HOST, Company
-from tests.protocol.test_node import FakeHost
+from tests.protocol.links import FakeHost
 
 TABLE = bytes(16)
 WELCOME = Welcome(TableAim(TABLE, ""))

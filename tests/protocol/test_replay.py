@@ -56,10 +56,6 @@ def told_live(world: World, me: int) -> list[NodeEvent]:
     return [event for event in world.machines[me].shown if isinstance(event, TOLD)]
 
 
-def seats(world: World) -> tuple[int, ...]:
-    return world.machines[0].match.history.position.seats
-
-
 def of_type(events: list[NodeEvent], kind: Any) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
@@ -85,7 +81,7 @@ def test_a_replay_for_one_player_has_the_events_that_this_player_saw_live(match:
     name, players, seed = match
     world = run(PRESETS[name], players, seed)
     replay = replayed(world.machines[0].transcript)
-    by_seat = seats(world)
+    by_seat = world.seats
     for seat, me in enumerate(by_seat):
         again = told(replay, seat)
         assert of_type(again, TOLD) == told_live(world, me)
@@ -102,7 +98,7 @@ def test_the_full_replay_shows_every_cup_right_after_the_roll(name: str) -> None
     story = told(replay)
     rolled = of_type(story, CupsSeen)
     assert len(rolled) == len(replay.rounds)
-    for seat, me in enumerate(seats(world)):
+    for seat, me in enumerate(world.seats):
         mine = [event.hand for event in told_live(world, me) if isinstance(event, DiceRolled)]
         assert [event.hands[seat] for event in rolled if event.hands[seat]] == mine
     shown = [event.event for event in of_type(story, Happened) if isinstance(event.event, HandsShown)]
@@ -191,7 +187,7 @@ def test_a_replay_gives_the_same_reason_for_an_exit_as_the_live_match(has_given_
     world.run()
     other = (leaver + 1) % 4
     replay = replayed(world.machines[other].transcript)
-    story = of_type(told(replay, seats(world).index(other)), TOLD)
+    story = of_type(told(replay, world.seats.index(other)), TOLD)
     assert story == [event for event in told_live(world, other) if not never_opened(replay, event)]
     (out,) = [
         each
@@ -224,7 +220,7 @@ def test_a_replay_shows_misconduct_when_it_happened_and_goes_on_without_the_culp
     honest = (cheat + 1) % 3
     replay = replayed(world.machines[honest].transcript)
     assert replay.verdict.verdict == Judgement.MISCONDUCT
-    story = told(replay, seats(world).index(honest))
+    story = told(replay, world.seats.index(honest))
     assert of_type(story, TOLD) == told_live(world, honest)
     (misbehaved,) = of_type(story, Misbehaved)
     assert misbehaved.player.name == replay.verdict.culprit

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, cast
 from p2pdice.errors import RulesError
 from p2pdice.moves import Concede
 from p2pdice.players import Player
+from p2pdice.players.contest import answer
 from protocol.events import MatchResult, NodeEvent, Stopped, YourTurn
 from protocol.limits import Limits
 from protocol.match.effects import Accuse, Conceded, Effect, MatchInput, Played, Ticked, Withdrawn
@@ -47,7 +48,6 @@ from protocol.wire.frames import (
     Welcome,
 )
 from protocol.wire.genesis import match_id, parse_genesis
-from tests.owners import decide
 from tests.simulation.disk import Disk
 from tests.simulation.invariants import Violation
 from tests.simulation.scheduler import Timer
@@ -432,7 +432,7 @@ class Process:
         if self._turn is not turn or session is None:
             return
         self._turn = None
-        move = decide(self.player, turn.view)
+        move = answer(self.player, turn.view)
         self.world.note("move", self.node, turn.token, move)
         try:
             session.feed(Conceded() if isinstance(move, Concede) else Played(move, turn.token))

@@ -20,7 +20,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from protocol.crypto.keys import Identity
 from protocol.crypto.tls import Credentials
-from protocol.events import NodeEvent
 from protocol.net.addresses import Address
 from protocol.net.dialer import Accept, DialError, anybody
 from protocol.net.link import ENDED, LinkHandler, LinkUse
@@ -28,6 +27,7 @@ from protocol.node.node import Node
 from protocol.version import PROTOCOL_VERSION
 from protocol.wire.frames import Frame
 from tests.network import views
+from tests.network.company import Heard
 from tests.protocol.links import Peer
 
 T = TypeVar("T")
@@ -207,12 +207,12 @@ class Room:
         await asyncio.sleep(1)
 
 
-class Person:
-    """A person with a node, and the events that the node has emitted."""
+class Person(Heard):
+    """A person with a node."""
 
     def __init__(self, room: Room, name: str) -> None:
+        super().__init__()
         self.room, self.name = room, name
-        self.events: list[NodeEvent] = []
         self.is_running = False
         self._identity = Identity(Ed25519PrivateKey.from_private_bytes(room.random.randbytes(32)))
 
@@ -229,11 +229,7 @@ class Person:
 
     async def _listen(self, node: Node) -> None:
         async for event in node.events():
-            self.events.append(event)
-
-    def told(self, kind: type[T]) -> list[T]:
-        """Return the events of one type."""
-        return [event for event in self.events if isinstance(event, kind)]
+            self.hear(event)
 
     async def die(self) -> None:
         """End the node like a crash, without sending or storing anything."""

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from p2pdice.moves import Concede
 from p2pdice.players import OddsPlayer, Player
+from p2pdice.players.contest import answer
 from p2pdice.rulesets import Ruleset
 from protocol.consensus.kinds import parse_signed
 from protocol.consensus.replica import Learned, Replace
@@ -46,7 +47,6 @@ from protocol.wire.frames import Carried, Cut, Frame, Have, Need, Page
 from protocol.wire.genesis import Genesis, Join, JoinRecord, Patience, make_join_record
 from protocol.wire.messages import Kind, Message, Signed, sign
 from protocol.wire.purses import Head
-from tests.owners import decide
 
 E = TypeVar("E")
 
@@ -132,6 +132,11 @@ class Machine:
 
 class World:
     """The nodes of one match."""
+
+    @property
+    def seats(self) -> tuple[int, ...]:
+        """The author of every seat."""
+        return self.machines[0].match.history.position.seats
 
     def __init__(
         self,
@@ -296,7 +301,7 @@ class World:
         machine = self.machines[me]
         turn, machine.turn = machine.turn, None
         assert turn is not None
-        move = decide(machine.player, turn.view)
+        move = answer(machine.player, turn.view)
         self.feed(me, Conceded() if isinstance(move, Concede) else Played(move, turn.token))
 
     def first_turn(self) -> int:
