@@ -43,8 +43,7 @@ def stored(folder: Path, world: World, me: int, table: str = "") -> Iterator[tup
         store.add_seed(key, seed)
         store.add_match(match, world.data, key, created=0, port=0, table=table)
         store.mark_formed(match)
-        machine = world.machines[me]
-        store.write(match, [*machine.disk, *machine.unwritten])
+        store.write(match, world.machines[me].stored)
         IDENTITIES[world.genesis.roster[me].join.identity].save(Home(folder).identity)
         yield store, store.matches()[0]
     finally:

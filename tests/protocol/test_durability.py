@@ -110,8 +110,7 @@ def carries(opening: Signed) -> bool:
 
 def said(machine: Machine, sent: Signed) -> list[bytes]:
     """Return the ids of the messages that a node has kept for the slot of ``sent``."""
-    kept = (*machine.disk, *machine.unwritten)
-    return [signed.id for signed in kept if signed.message[:4] == sent.message[:4]]
+    return [signed.id for signed in machine.stored if signed.message[:4] == sent.message[:4]]
 
 
 @pytest.mark.parametrize("are_witnessed", [False, True])

@@ -9,8 +9,8 @@ from protocol.consensus.kinds import contradiction
 from protocol.consensus.position import Purpose
 from protocol.consensus.verifier import Judgement, verify
 from protocol.wire.genesis import Patience
-from protocol.wire.messages import Kind, Signed
-from tests.simulation.world import Machine, World
+from protocol.wire.messages import Kind
+from tests.simulation.world import World
 
 HURRIED = Patience(5, 5)
 
@@ -29,10 +29,6 @@ def side(gone: int) -> World:
     return world
 
 
-def known(machine: Machine) -> list[Signed]:
-    return [*machine.disk, *machine.unwritten]
-
-
 def test_a_liar_can_end_a_match_with_each_of_two_cut_off_players_but_its_votes_prove_that() -> None:
     """Both sides vote on the same root, so the liar has voted for two values in one round."""
     one, other = side(1), side(0)
@@ -41,7 +37,7 @@ def test_a_liar_can_end_a_match_with_each_of_two_cut_off_players_but_its_votes_p
     assert [machine.match.history.position.purpose for machine in ends] == [Purpose.END, Purpose.END]
     assert [machine.match.history.position.left for machine in ends] == [(1,), (0,)]
     assert [verify(machine.transcript).verdict for machine in ends] == [Judgement.UNPROVEN] * 2
-    said = [signed for split in (one, other) for machine in split.machines for signed in known(machine)]
+    said = [signed for split in (one, other) for machine in split.machines for signed in machine.stored]
     pairs = itertools.combinations({signed.id: signed for signed in said}.values(), 2)
     proofs = [(first, reason) for first, second in pairs if (reason := contradiction(first, second))]
     assert {signed.message.author for signed, _ in proofs} == {2}

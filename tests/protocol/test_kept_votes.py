@@ -20,7 +20,7 @@ from protocol.wire.genesis import Patience
 from protocol.wire.messages import VOTES, Kind, Message, Signed, sign
 from tests.protocol.histories import add
 from tests.simulation.replacing import replaced
-from tests.simulation.world import UNHURRIED, Machine, World
+from tests.simulation.world import UNHURRIED, World
 from tests.tiers import thoroughly
 
 LIAR = 3
@@ -70,10 +70,6 @@ def flood(world: World, count: int) -> Iterator[Signed]:
             yield said[-1]
 
 
-def stored(machine: Machine) -> list[Signed]:
-    return [*machine.disk, *machine.unwritten]
-
-
 def size(messages: list[Signed]) -> int:
     return sum(len(signed.data) + len(signed.signature) for signed in messages)
 
@@ -81,10 +77,10 @@ def size(messages: list[Signed]) -> int:
 @pytest.mark.parametrize("seconds", [30, *thoroughly([600])])
 def test_the_votes_of_a_liar_do_not_make_the_store_grow(seconds: int) -> None:
     world = in_a_round()
-    before = size(stored(world.machines[0]))
+    before = size(world.machines[0].stored)
     for signed in flood(world, seconds * A_SECOND):
         world.feed(0, Received(LIAR, signed))
-    assert size(stored(world.machines[0])) - before <= ROOM
+    assert size(world.machines[0].stored) - before <= ROOM
 
 
 def test_a_third_vote_in_a_round_is_surplus_and_a_known_vote_is_not_verified_again() -> None:
@@ -143,12 +139,12 @@ def test_stored_votes_are_deleted_at_the_next_root_except_certificates() -> None
     has_stored = False
     while not all(silent in machine.match.history.position.left for machine in others):
         assert world.step()
-        has_stored = has_stored or any(each.message.kind is Kind.ABSENT for each in stored(others[0]))
+        has_stored = has_stored or any(each.message.kind is Kind.ABSENT for each in others[0].stored)
     assert has_stored
     for machine in others:
         chain = machine.match.history.chain
         grounds = {signed.id for position in chain for signed in position.certificate}
-        assert {signed.id for signed in stored(machine) if signed.message.kind in VOTES} == grounds
+        assert {signed.id for signed in machine.stored if signed.message.kind in VOTES} == grounds
 
 
 def test_a_node_knows_its_last_vote_after_a_crash_of_all_nodes() -> None:
@@ -240,7 +236,7 @@ def test_a_nodes_own_messages_on_an_abandoned_branch_stay_in_the_store() -> None
         "two players voted on the other branch, one signed on this one"
     )
     restarted = Replica(world.data, me)
-    restarted.take_stored(stored(world.machines[me]))
+    restarted.take_stored(world.machines[me].stored)
     assert own.id in {signed.id for signed in restarted.ballot.branches.own(me)}
 
 
@@ -253,7 +249,7 @@ def test_a_voter_who_concedes_resigns_only_after_the_decision() -> None:
     root = world.machines[me].match.history.position.root_step
     world.feed(me, Conceded())
     world.run()
-    resigned = [signed for signed in stored(world.machines[me]) if signed.message.kind is Kind.RESIGN]
+    resigned = [signed for signed in world.machines[me].stored if signed.message.kind is Kind.RESIGN]
     assert [signed.message.author for signed in resigned] == [me]
     history = world.machines[me].match.history
     assert history.position.left == tuple(sorted((silent, me)))

@@ -129,6 +129,11 @@ class Machine:
     proofs: list[bytes] = field(default_factory=list)
     confirmed: bool | None = None
 
+    @property
+    def stored(self) -> list[Signed]:
+        """The messages on the disk, and those on the way there."""
+        return [*self.disk, *self.unwritten]
+
 
 class World:
     """The nodes of one match."""
