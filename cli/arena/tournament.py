@@ -150,8 +150,9 @@ class Journal:
     """The file of an arena, opened for writing.
 
     :param is_resumed: read the games from the file, if it exists; otherwise the file must not exist.
-    :raises GameFileError: if the file to be resumed belongs to another arena.
-    :raises Failure: if the bots have changed since the games were played, or another arena is writing to the file.
+    :raises GameFileError: if a line of the file to be resumed is damaged.
+    :raises Failure: if it is the file of another arena, or the bots have changed since the games were played, or
+        another arena is writing to the file.
     :raises FileExistsError: if the file exists, but is not to be resumed.
     :raises OSError: if it cannot be read or written.
     """
@@ -211,15 +212,18 @@ class Journal:
                     raise ValueError("this is a second heading")
             # Without a complete line, the file may begin with a part of this heading: an earlier run was killed then.
             if not file.size and not begun.startswith(file.rest):
-                raise ValueError("this is not the heading of this arena")
+                raise _not_the_file(path)
         return file.size
 
     def _check_heading(self, found: Heading | Game, begun: bytes, path: Path) -> None:
-        if isinstance(found, Game) or write_object(found) != begun:
-            if not isinstance(found, Game) and (changed := _changed(found, self._plan)):
-                hint = "Begin a new arena, without --resume. The old games are kept."
-                raise Failure(f"{changed} since the games in {shown_path(path)} were played.", hint=hint)
-            raise ValueError("this is not the heading of this arena")
+        if isinstance(found, Game):
+            raise _not_the_file(path)
+        if write_object(found) == begun:
+            return
+        if changed := _changed(found, self._plan):
+            hint = "Begin a new arena, without --resume. The old games are kept."
+            raise Failure(f"{changed} since the games in {shown_path(path)} were played.", hint=hint)
+        raise _not_the_file(path)
 
     def _resume(self, game: Game) -> None:
         fixture = fixture_at(self._order, game.number)
@@ -299,6 +303,11 @@ class FaultList:
             for entrant, faults in sorted(self._faults.items())
             for each in faults.values()
         ]
+
+
+def _not_the_file(path: Path) -> Failure:
+    same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
+    return Failure(f"{shown_path(path)} is not the file of this arena.", hint=f"Repeat the original arguments, {same}.")
 
 
 def _changed(found: Heading, plan: Plan) -> str:

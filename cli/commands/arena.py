@@ -216,8 +216,7 @@ def play(
         try:
             journal = stack.enter_context(Journal(path, plan, is_resumed=resume))
         except GameFileError as wrong:
-            same = "with the same version of p2pdice, and in the same folder if there are programs or classes"
-            raise Failure(sentence(str(wrong)), hint=f"Repeat the original arguments, {same}.") from None
+            raise Failure(sentence(str(wrong))) from None
         executors, workers = stack.enter_context(connected(cluster)) if cluster else (local(jobs, home), jobs)
         told = stack.enter_context(_progress())
         try:

@@ -673,7 +673,7 @@ class TestJournal:
         with Journal(tmp_path / "games", plan("odds", "odds"), is_resumed=False):
             pass
         monkeypatch.setattr("cli.arena.tournament.PROGRAM", "99")
-        with pytest.raises(GameFileError):
+        with pytest.raises(Failure, match=r"is not the file of this arena\.$"):
             Journal(tmp_path / "games", plan("odds", "odds"), is_resumed=True)
 
     @pytest.mark.parametrize("is_resumed", [False, True])
@@ -720,7 +720,7 @@ class TestJournal:
         path = tmp_path / "games.ndjson"
         Journal(path, plan("odds", "odds"), is_resumed=False).__exit__(None, None, None)
         before = path.read_bytes()
-        with pytest.raises(GameFileError):
+        with pytest.raises(Failure, match=r"is not the file of this arena\.$"):
             Journal(path, plan("odds", "odds", rules="perudo"), is_resumed=True)
         assert path.read_bytes() == before
 

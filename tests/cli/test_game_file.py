@@ -12,7 +12,7 @@ import pytest
 from cli.arena.game_file import LONGEST_LINE, Game, GameFileError
 from cli.arena.rating_list import RatingList
 from cli.arena.retold_game import game_from
-from cli.arena.tournament import Journal, filed
+from cli.arena.tournament import Journal, filed, heading
 from cli.exits import Failure
 from cli.foreign_text import write_object
 from tests.cli.test_arena import plan, played, text
@@ -172,18 +172,24 @@ def test_the_longest_game_of_a_failing_bot_fits_in_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("whole", "said"),
-    [
-        (b"not an arena", "this is not the heading of this arena"),
-        (write_object(line(0)), "this is not the heading of this arena"),
-        (b'{"type":"arena"}\n', "this is not the heading of this arena"),
-        (b'{"type":"game"}\n', "this is not a game of an arena: a key is missing or of the wrong type"),
-        (b"{}\n", "this is neither a game nor the heading of an arena"),
-    ],
-    ids=lambda value: str(value)[:20],
+    "whole",
+    [b"not an arena", write_object(line(0)), b'{"type":"arena"}\n', write_object(heading(plan("odds", "press")))],
+    ids=["no line", "a game", "an empty heading", "another arena"],
 )
-def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path, whole: bytes, said: str) -> None:
+def test_the_file_of_another_arena_is_not_overwritten(tmp_path: Path, whole: bytes) -> None:
     (tmp_path / "other").write_bytes(whole)
-    with pytest.raises(GameFileError, match=rf"^line 1 of .*: {said}$"):
+    with pytest.raises(Failure, match=r"other is not the file of this arena\.$") as refused:
         resume(tmp_path / "other")
+    assert refused.value.hint.startswith("Repeat the original arguments")
+    assert (tmp_path / "other").read_bytes() == whole
+
+
+@READERS
+@pytest.mark.parametrize("whole", [b'{"type":"game"}\n', b"{}\n", b"a line\n"])
+def test_a_file_of_something_else_is_not_overwritten(
+    tmp_path: Path, read: Callable[[Path], None], whole: bytes
+) -> None:
+    (tmp_path / "other").write_bytes(whole)
+    with pytest.raises(GameFileError, match=r"^line 1 of .*: (this is|the line is) n"):
+        read(tmp_path / "other")
     assert (tmp_path / "other").read_bytes() == whole
