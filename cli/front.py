@@ -74,6 +74,8 @@ COMMANDS: Final = {
 }
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 _SHARED: Final = {"home", "no_color"}
+_WHOLE: Final = 1000
+"""More characters than any sentence has."""
 
 
 @contextmanager
@@ -123,7 +125,17 @@ def stands_alone(ctx: typer.Context, as_json: bool, *words: str) -> bool:
     return ctx.invoked_subcommand is None
 
 
-class PlayGroup(TyperGroup):
+class Family(TyperGroup):
+    """A command with subcommands, whose help shows the whole summary of each."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the first sentence of each subcommand's help. Click would cut it after one line."""
+        members = [(name, member) for name, member in self.commands.items() if not member.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, member.get_short_help_str(_WHOLE)) for name, member in members])
+
+
+class PlayGroup(Family):
     """A family of commands whose default subcommand is ``play``: ``arena odds mind`` means ``arena play odds mind``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -259,4 +271,5 @@ def build() -> Any:
 
 def application(**options: Any) -> typer.Typer:
     """Return an empty application for a command module, with plain help and without completion."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP_OPTIONS, **options)
+    shared = {"cls": Family, "rich_markup_mode": None, "context_settings": HELP_OPTIONS}
+    return typer.Typer(add_completion=False, **{**shared, **options})

@@ -95,14 +95,22 @@ def play(
     rules: Annotated[
         list[str] | None,
         typer.Option(
-            "--rules", metavar="R", help="A ruleset, or a TOML file of one; can be repeated.", show_default="classic"
+            "--rules",
+            metavar="R",
+            help="A ruleset, or a TOML file of one (default: classic); can be repeated.",
+            show_default=False,
         ),
     ] = None,
     changes: SetOption = None,
     players: Annotated[
         list[int] | None,
         typer.Option(
-            "--players", min=2, max=10, metavar="N", help="Seats at a table; can be repeated.", show_default="2"
+            "--players",
+            min=2,
+            max=10,
+            metavar="N",
+            help="Seats at a table (default: 2); can be repeated.",
+            show_default=False,
         ),
     ] = None,
     games: Annotated[
@@ -117,7 +125,12 @@ def play(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", min=1, max=MOST_CORES, metavar="J", help="Number of processes.", show_default="one per core"
+            "--jobs",
+            min=1,
+            max=MOST_CORES,
+            metavar="J",
+            help="Number of processes (default: one per core).",
+            show_default=False,
         ),
     ] = None,
     gauntlet: Annotated[
@@ -157,7 +170,12 @@ def play(
     logs: LogsOption = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the games to FILE, as NDJSON.", show_default="in the home"),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the games to FILE, one line of JSON for each (default: a file in the home).",
+            show_default=False,
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the games in FILE, or the last arena with these arguments.")
@@ -247,7 +265,7 @@ def list_ratings(
     ctx: typer.Context,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE...]", help="Files of arenas.", show_default="those in the home"),
+        typer.Argument(metavar="[FILE...]", help="Files of arenas (default: those in the home).", show_default=False),
     ] = None,
     rules: Annotated[
         list[str] | None,

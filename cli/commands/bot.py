@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, Reporter, introduced, not_started, reported, seat
@@ -83,9 +84,9 @@ GiveUpOption = Annotated[
 
 
 class BotGroup(PlayGroup):
-    """Parses ``bot TABLE -- CMD`` and ``bot check -- CMD``.
+    """Parses ``bot TABLE -- BOT`` and ``bot check -- BOT``.
 
-    CMD is kept in the context's ``meta``, out of reach of option parsing.
+    BOT is kept in the context's ``meta``, out of reach of option parsing.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -99,6 +100,14 @@ class BotGroup(PlayGroup):
         return super().parse_args(ctx, args)
 
 
+class BotCommand(TyperCommand):
+    """A command whose last arguments are a bot, after ``--``."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line."""
+        return [*super().collect_usage_pieces(ctx), "--", "BOT"]
+
+
 app = application(cls=BotGroup, epilog=EPILOG)
 
 
@@ -107,20 +116,22 @@ def bot() -> None:
     """Let your own program play at a table."""
 
 
-@app.command(epilog=EPILOG)
+@app.command(cls=BotCommand, epilog=EPILOG)
 def play(
     ctx: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", show_default=False)] = None,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="Without it, pick from a list.", show_default=False)
+    ] = None,
     name: NameOption = None,
     move_ms: MoveOption = 2_000,
     pledge: PledgeOption = None,
     interface: InterfaceOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print events as NDJSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each event.")] = False,
     matches: MatchesOption = None,
     give_up: GiveUpOption = None,
     logs: LogsOption = None,
 ) -> None:
-    """Seat a program at a table; the word play may be left out: bot TABLE -- CMD.
+    """Seat a program at a table; the word play may be left out: bot TABLE -- BOT.
 
     The program is first started once, to check that it speaks the protocol. It plays under the name that it gives
     itself, or that --name gives it, marked as a bot. You see the match as if you played yourself. When the program
@@ -155,7 +166,7 @@ def play(
     run(seated())
 
 
-@app.command(epilog=EPILOG)
+@app.command(cls=BotCommand, epilog=EPILOG)
 def check(
     ctx: typer.Context,
     move_ms: MoveOption = 2_000,
@@ -163,7 +174,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object.")] = False,
     logs: LogsOption = None,
 ) -> None:
-    """Test whether a program speaks the bot protocol: bot check -- CMD.
+    """Test whether a program speaks the bot protocol: bot check -- BOT.
 
     The program plays against house bots in memory, with every ruleset. Its faults are listed, and the exit code is 1
     if there are any. Its standard error goes to the log. A program that does not say hello is not tested further.
@@ -227,7 +238,7 @@ def _command(ctx: typer.Context) -> list[str]:
     if not command:
         example = command_line("bot", "TABLE", "--", "python3", "odds15.py")
         raise typer.BadParameter(
-            f"the program is missing: it comes after --, as in {example}", ctx=ctx, param_hint="-- CMD"
+            f"the program is missing: it comes after --, as in {example}", ctx=ctx, param_hint="-- BOT"
         )
     return command
 

@@ -36,8 +36,9 @@ LevelsOption = Annotated[
     list[Level] | None,
     typer.Option(
         "--level",
-        show_default=DEFAULT_LEVEL.value,
-        help="How well house bots play, from random moves to their best. If repeated, they take the levels in turn.",
+        show_default=False,
+        help="How well house bots play, from random moves to their best. If repeated, they take the levels in turn"
+        f" (default: {DEFAULT_LEVEL}).",
     ),
 ]
 

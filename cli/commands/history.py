@@ -39,13 +39,13 @@ Examples:
   p2pdice history stats --player K7QF-2M3A
 """
 STATS_EPILOG: Final = """\b
-wins         out of finished matches, with the 95 % interval (Wilson's)
+wins         out of finished matches, with the 95% interval (Wilson's)
 x luck       wins, as a multiple of what luck alone gives
 bluffs       bids that the bidder's own dice made less than half likely
 calls right  calls of liar or exact that were right
 dice dealt   ones to sixes
 by luck      how often fair dice are at least this uneven (chi-square),
-             multiplied by the number of players, at most 100 % (Holm)
+             multiplied by the number of players, at most 100% (Holm)
 """
 
 HOUSE: Final = "house"

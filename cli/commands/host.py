@@ -109,7 +109,12 @@ ProgramsOption = Annotated[
 @app.command(cls=PanelCommand, epilog=EPILOG)
 def host(
     ctx: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="The name of the table (default: from your nickname).", show_default=False
+        ),
+    ] = None,
     seats: SeatsOption = None,
     bots: BotsOption = 0,
     level: LevelsOption = None,

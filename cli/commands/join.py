@@ -61,7 +61,10 @@ app = application()
 def join(
     ctx: typer.Context,
     table: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME|CODE|HOST:PORT|JOIN-LINE]", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME|CODE|HOST:PORT|JOIN-LINE]", help="Without it, pick from a list.", show_default=False
+        ),
     ] = None,
     name: NameOption = None,
     pledge: PledgeOption = None,

@@ -44,7 +44,7 @@ Examples:
   p2pdice league Friday --matches 20 --json --out transcripts
 
 \b
-A guest's program joins with: p2pdice bot Friday --matches 20 -- CMD
+A guest's program joins with: p2pdice bot Friday --matches 20 -- BOT
 Exit code 7: too few players were there for too long. docs/league.md has a
 script.
 """
@@ -55,7 +55,12 @@ app = application()
 @app.command(cls=PanelCommand, epilog=EPILOG)
 def league(
     ctx: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="The name of the table (default: from your nickname).", show_default=False
+        ),
+    ] = None,
     matches: Annotated[
         int, typer.Option("--matches", min=1, max=10_000, metavar="N", help="Play this many matches.")
     ] = 1,
@@ -115,7 +120,9 @@ def league(
             help="Also put the transcripts into DIR.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", rich_help_panel=PROGRAMS, help="Print events as NDJSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", rich_help_panel=PROGRAMS, help="One line of JSON for each event.")
+    ] = False,
     port: PortOption = 0,
     interface: InterfaceOption = None,
 ) -> None:

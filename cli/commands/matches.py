@@ -46,7 +46,7 @@ QUIT_FIRST: Final = "First quit the match that is using this home. You can retur
 
 app = application()
 
-MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", show_default=False)]
+MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", help="Named as explained below.", show_default=False)]
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)

@@ -47,7 +47,9 @@ fingerprint, or a key made so that its fingerprint begins with a short name."""
 
 app = application()
 
-WhoArgument = Annotated[list[str], typer.Argument(metavar="NAME|FINGERPRINT", show_default=False)]
+WhoArgument = Annotated[
+    list[str], typer.Argument(metavar="NAME|FINGERPRINT", help="The person whom you mean.", show_default=False)
+]
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)

@@ -72,6 +72,9 @@ The exit codes are those of p2pdice replay.
 app = application()
 report_app = application()
 
+FileOrMatch = Annotated[
+    str, typer.Argument(metavar="FILE|MATCH", help="A file, or a match of yours, such as last.", show_default=False)
+]
 GameOption = Annotated[
     int | None,
     typer.Option(
@@ -88,7 +91,7 @@ NOT_SIGNED: Final = "Nobody signed this game, so nothing was verified: a file li
 @app.command(epilog=EPILOG)
 def replay(
     ctx: typer.Context,
-    match: Annotated[str, typer.Argument(metavar="FILE|MATCH", show_default=False)],
+    match: FileOrMatch,
     eyes: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +132,7 @@ def replay(
 @report_app.command(epilog=REPORT_EPILOG)
 def report(
     ctx: typer.Context,
-    match: Annotated[str, typer.Argument(metavar="FILE|MATCH", show_default=False)],
+    match: FileOrMatch,
     out: NewFileOption = None,
     game: GameOption = None,
 ) -> None:

@@ -41,7 +41,9 @@ app = application()
 @app.command(epilog=EPILOG)
 def resume(
     ctx: typer.Context,
-    match: Annotated[str | None, typer.Argument(metavar="[MATCH]", show_default=False)] = None,
+    match: Annotated[
+        str | None, typer.Argument(metavar="[MATCH]", help="By default, the newest unfinished one.", show_default=False)
+    ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the unfinished and claimed matches instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --list: one JSON object.")] = False,
     port: PortOption = 0,

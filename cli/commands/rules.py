@@ -50,7 +50,9 @@ app = application()
 
 @app.command(epilog=EPILOG)
 def rules(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME|FILE.toml]", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME|FILE.toml]", help="The ruleset to explain.", show_default=False)
+    ] = None,
     changes: SetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: options as data.")] = False,
 ) -> None:

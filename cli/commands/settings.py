@@ -43,7 +43,7 @@ EPILOG: Final = f"{EXAMPLES}\n{VALUES}"
 
 app = application()
 
-KeyArgument = Annotated[str, typer.Argument(metavar="KEY", show_default=False)]
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="The name of a setting.", show_default=False)]
 
 
 @app.callback(invoke_without_command=True, epilog=EPILOG)
@@ -89,7 +89,7 @@ def _source(each: Settled) -> str:
 @app.command("set", epilog=EPILOG)
 def put(
     key: KeyArgument,
-    value: Annotated[str, typer.Argument(metavar="VALUE", show_default=False)],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its new value.", show_default=False)],
 ) -> None:
     """Change a setting. The file is created if there is none."""
     if key not in SETTINGS:

@@ -56,7 +56,10 @@ app = application()
 @app.command(epilog=EPILOG)
 def verify(
     ctx: typer.Context,
-    files: Annotated[list[str], typer.Argument(metavar="FILE|MATCH...", show_default=False)],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|MATCH...", help="Files, or matches of yours, such as last.", show_default=False),
+    ],
     trust: Annotated[
         list[str] | None,
         typer.Option(

@@ -45,7 +45,9 @@ app = application()
 @app.command(epilog=EPILOG)
 def watch(
     ctx: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[TABLE|MATCH]", show_default=False)] = None,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE|MATCH]", help="Without it, pick from a list.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each event.")] = False,
     name: WatcherNameOption = None,
     interface: InterfaceOption = None,

@@ -26,6 +26,22 @@ FAMILIES = [(name,) for name in COMMANDS] + [
 ]
 
 
+def test_no_summary_of_a_subcommand_is_cut(here: Run) -> None:
+    for family in ("bot", "matches", "history", "purse", "people", "identity", "settings", "arena"):
+        _, _, rest = here(family, "--help").stdout.partition("Commands:\n")
+        listed = re.sub(r"\n {6,}", " ", rest.partition("\n\n")[0]).splitlines()
+        assert listed, family
+        assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
+
+
+def test_every_argument_is_explained(here: Run) -> None:
+    """An argument without an explanation is listed with nothing or with [required] behind it."""
+    for words in FAMILIES:
+        listed = here(*words, "--help").stdout.partition("Arguments:\n")[2].partition("\n\n")[0]
+        whole = re.sub(r"\n {6,}", "  ", listed)
+        assert not re.search(r"^  \S+(  \[required\])?$", whole, re.MULTILINE), whole
+
+
 def test_every_command_named_in_the_protocols_messages_exists() -> None:
     named = set()
     for path in (Path(__file__).parents[2] / "protocol").rglob("*.py"):
