@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cli.render import capital, command_line, counted, escape, listing, numbered, qr_code, sentence, shown_path
+from cli.render import command_line, counted, escape, initial, listing, numbered, qr_code, sentence, shown_path
 from cli.rulesets import described
 from cli.table.answers import FIRST_GAME
 from cli.table.canvas import Area, broken, cut, width
@@ -73,7 +73,7 @@ def lobby(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     strangers = [name for name, text in zip(display_names(board.players), warned, strict=True) if "compare" in text]
     alarm = f"Compare keys with {strangers[0]} before you play." if strangers else ""
     if left.height and ((alarm and pitch == 1) or left.height > _TALK):
-        said, role = (alarm, "warn") if alarm and pitch == 1 else (_rules(board, columns - 2), "quiet")
+        said, role = (alarm, "warn") if alarm and pitch == 1 else (_rules(board, columns - 2, top), "quiet")
         canvas.put(x + 1, left.y, cut(said, columns - 2), role)
         left = left._replace(y=left.y + 1, height=left.height - 1)
     return left
@@ -127,7 +127,7 @@ def _waiting(board: Board, free: int) -> list[str]:
     here = "You are in" if any(player.is_me for player in board.players) else "You are watching"
     more = f"one more player, or for {host} to start" if free == 1 else f"more players, or for {host} to start"
     first = f"{here}. Waiting for {more if free else f'{host} to start'}."
-    return [first, "" if board.ruleset is None else f"{described(board.ruleset, board.rules_name)}: {_short(board)}"]
+    return [first, _short(board)]
 
 
 def _paragraph(canvas: Canvas, area: Area, rows: Sequence[str], code: str) -> None:
@@ -142,22 +142,28 @@ def _paragraph(canvas: Canvas, area: Area, rows: Sequence[str], code: str) -> No
 
 
 def _short(board: Board) -> str:
-    """Return a short summary: whether ones are wild, and how to win."""
-    assert board.ruleset is not None
+    """Return a short summary of the rules: their name, whether ones are wild, and how to win; empty if unknown."""
+    if board.ruleset is None:
+        return ""
     options = dict(board.ruleset.options())
     wild = SHORT["wild"][str(options["wild"])].replace("ones wild", "ones are wild").replace("nothing", "nothing is")
-    return f"{wild}, {SHORT['goal'][str(options['goal'])]}"
+    name = initial(described(board.ruleset, board.rules_name))
+    return f"{name} rules: {wild}, {SHORT['goal'][str(options['goal'])]}."
 
 
-def _rules(board: Board, columns: int) -> str:
+def _rules(board: Board, columns: int, felt: Sequence[str]) -> str:
+    """Return the row below the seats: a summary of the rules and where to read them, or a word for beginners.
+
+    :param felt: the rows on the felt, which may have the summary already.
+    """
     if board.ruleset is None:
         return ""
     if board.is_new_home and board.claimed is None:
         return FIRST_GAME if width(FIRST_GAME) <= columns else "First game? learn plays a round."
-    name = capital(described(board.ruleset, board.rules_name))
-    told = f"{name[:1].upper()}{name[1:]} rules: {_short(board)}."
-    more = "   rules  shows the page"
-    return told + more if width(told + more) <= columns else told
+    told, more = _short(board), "rules  shows the page"
+    if told in felt:
+        return more
+    return f"{told}   {more}" if width(told) + 3 + width(more) <= columns else told
 
 
 def _beside(canvas: Canvas, board: Board, scene: Scene, area: Area, warned: Sequence[str]) -> Area:

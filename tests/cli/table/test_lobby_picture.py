@@ -166,6 +166,8 @@ def test_lobby_says_what_a_guest_or_spectator_waits_for(me: int | None, told: st
         shown = drawn(joined(me), size)
         assert told in shown
         assert "372" not in shown
+        assert shown.count("ones are wild") <= 1
+        assert "classic: ones" not in shown, "a sentence begins with a capital letter"
 
 
 def test_lobby_names_the_absent_players_of_a_proposed_match() -> None:
