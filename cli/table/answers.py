@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from protocol.match.waiting import Clock
 
 NOT_BEGUN: Final = "the match has not begun."
-FIRST_GAME: Final = "First game? rules reads them here, learn plays a 60-second round meanwhile."
+FIRST_GAME: Final = "First game? Type rules to read them, or learn to play a 60-second round."
 
 
 def table(board: Board) -> Iterator[str]:

@@ -159,7 +159,7 @@ def _rules(board: Board, columns: int, felt: Sequence[str]) -> str:
     if board.ruleset is None:
         return ""
     if board.is_new_home and board.claimed is None:
-        return FIRST_GAME if width(FIRST_GAME) <= columns else "First game? learn plays a round."
+        return FIRST_GAME if width(FIRST_GAME) <= columns else "First game? Type learn to play a round."
     told, more = _short(board), "rules  shows the page"
     if told in felt:
         return more

@@ -18,6 +18,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
+from p2pdice.plurals import number
 from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import CodeExchange, CodeExchangeError, ShortCode, load
@@ -132,8 +133,7 @@ class Inquiry:
             raise _nobody_has_it(told[0].name, answers, problems)
         if len(having) > 1:
             choices = tuple((f"p2pdice {verb} {each.join_line}", _description(each)) for each in having)
-            many = "two" if len(having) == 2 else str(len(having))
-            problem = f'{many} different players answer for the table "{told[0].name}"'
+            problem = f'{number(len(having))} different players answer for the table "{told[0].name}"'
             raise NodeError(ErrorCode.REFUSED, problem, BY_LINE, choices)
         (answer,) = having
         target = next(target for target in told if answer.is_of(target))

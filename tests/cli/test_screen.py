@@ -427,7 +427,7 @@ def test_a_host_is_asked_about_a_newcomer_in_a_box(terminal: Open, tmp_path: Pat
 def test_a_lesson_in_the_lobby_ends_when_the_match_begins(terminal: Open, tmp_path: Path) -> None:
     host = terminal("a", "host", "--seats", "3")
     line = host.join_line()
-    host.until_display("learn plays a 60-second round meanwhile.")
+    host.until_display("learn to play a 60-second round.")
     host.type("learn\r")
     host.until_display("Your first round", "step 1 of 5", "three dice are yours")
     with ExitStack() as others:

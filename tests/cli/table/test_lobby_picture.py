@@ -384,7 +384,7 @@ def test_every_end_card_fits_its_window(rules: str, names: list[str], seed: int,
     assert "friday.msgpack" in shown
 
 
-FIRST = "First game? rules reads them here, learn plays a 60-second round meanwhile."
+FIRST = "First game? Type rules to read them, or learn to play a 60-second round."
 
 
 @pytest.mark.parametrize("is_host", [True, False])
