@@ -8,7 +8,9 @@ entropy bonus that decreases. The net in the package is an exponential moving av
 An episode is a round from any position of a match: any number of players and dice, drawn at random. Its reward is the
 change of the player's chance to win the match, divided by the mean change in similar positions, so that all rounds
 have the same weight. Chances come from the *forecast*, a net that learns them from the positions after the rounds. The
-baseline of the rewards comes from a *critic*, which also sees the other hands (Pinto et al., arXiv:1710.06542).
+baseline of the rewards comes from a *critic*, which also sees the other hands (Pinto et al., arXiv:1710.06542). In some
+rounds one player trembles (Selten, International Journal of Game Theory 4, 1975). Otherwise self-play would soon
+contain no unusual bids, and the net would not learn to answer them.
 
 Every iteration has its own random generator, and :meth:`Learner.saved` returns the whole state, so interrupted training
 can resume. The result depends only on the :class:`Course`: with numpy limited to one thread, the same versions of the
@@ -36,7 +38,7 @@ Integers = npt.NDArray[np.int64]
 
 # Parameters
 
-SIZES: Final = (FEATURES, 128, 96, OUTPUTS)
+SIZES: Final = (FEATURES, 256, 96, OUTPUTS)
 """The numbers of units of the policy's layers."""
 SEEN: Final = FEATURES + len(FACES) + 2
 """The number of inputs of the critic."""
@@ -60,6 +62,10 @@ FORECASTS: Final = 3
 """Training steps of the forecast in each iteration."""
 LEAST_CHANGE: Final = 0.005
 """The least mean change by which rewards are divided."""
+TREMBLING: Final = 0.5
+"""The share of rounds in which one player, drawn at random, trembles."""
+TREMBLE: Final = 0.1
+"""The probability that a player who trembles makes any possible move instead of one drawn from the policy."""
 PALIFICOS: Final = 0.15
 """The share of palificos among rounds that a player with one die leads, in rulesets with palificos."""
 
@@ -160,7 +166,7 @@ class Decisions:
     """The input of the critic, which begins with the input of the policy."""
     possible: npt.NDArray[np.bool_]
     chances: Reals
-    """The probabilities of the outputs."""
+    """The probabilities with which the outputs were drawn, the tremble included."""
     chosen: Integers
     """The output that was drawn."""
     move: npt.NDArray[np.int16]
@@ -176,6 +182,7 @@ def played(rules: int, matches: Matches, policy: Perceptron, rng: np.random.Gene
     bids = np.zeros((count, 6 * int(dice.sum(axis=1).max()) + 1), np.int16)
     made = np.zeros(count, np.int64)
     found = []
+    trembler = np.where(rng.random(count) < TREMBLING, rng.integers(0, dice.shape[1], count), -1)
     matches.deal(matches.roll(rng))
     started = matches.awaits_move.copy()
     while (waiting := np.flatnonzero(matches.awaits_move & started)).size:
@@ -188,6 +195,9 @@ def played(rules: int, matches: Matches, policy: Perceptron, rng: np.random.Gene
         possible = np.empty((waiting.size, OUTPUTS), np.bool_)
         possible[:, 0], possible[:, 1], possible[:, 2:] = made[waiting] > 0, exact[waiting], offered > 0
         chances = softmax(policy.values(seen[:, :FEATURES])[-1], possible)
+        seats = matches.turn[waiting].astype(np.intp)
+        tremble = (np.float32(TREMBLE) * (trembler[waiting] == seats))[:, None]
+        chances += tremble * (possible / possible.sum(axis=1, dtype=np.float32, keepdims=True) - chances)
         chosen = np.empty(waiting.size, np.int64)
         _drawn(chances, rng.random(waiting.size), chosen)
         is_bid = chosen > 1
@@ -195,7 +205,6 @@ def played(rules: int, matches: Matches, policy: Perceptron, rng: np.random.Gene
         quantity = offered[np.arange(waiting.size), np.maximum(chosen - 2, 0)]
         moves = np.zeros(count, np.int16)
         moves[waiting] = np.where(is_bid, 6 * quantity + face, np.where(chosen == 0, CALL_LIAR, CALL_EXACT))
-        seats = matches.turn[waiting].astype(np.intp)
         found.append(Decisions(seen, possible, chances, chosen, moves[waiting], waiting, seats))
         matches.play(moves)
         bidding = waiting[is_bid]

@@ -51,6 +51,27 @@ def decided(_name: str = "", _players: int = 0) -> LearntNet:
     return LearntNet(pack([Layer(rng.normal(size=size).tolist(), rng.normal(size=size[1]).tolist()) for size in sizes]))
 
 
+def decided_in_training(rng: np.random.Generator) -> perceptron.Perceptron:
+    policy = perceptron.Perceptron((FEATURES, 16, OUTPUTS), rng)
+    for (weights, biases), layer in zip(policy.layers, decided().layers, strict=True):
+        weights[:], biases[:] = layer.weights, layer.biases
+    return policy
+
+
+def test_in_half_of_the_rounds_one_player_trembles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selfplay, "TREMBLE", 1.0)  # all moves of the player who trembles are equally likely
+    rng = np.random.default_rng(1)
+    matches = selfplay.positions(PRESETS["spot-on"], 2, 1000, rng)
+    made = selfplay.played(learnt.RULE_NUMBERS["spot-on"], matches, decided_in_training(rng), rng)
+    even = made.possible / made.possible.sum(axis=1, keepdims=True)
+    is_even = np.isclose(made.chances, even).all(axis=1)
+    rounds = [made.match == match for match in range(1000)]
+    evens = [[is_even[found & (made.seat == seat)] for seat in (0, 1)] for found in rounds]
+    both_moved = [(one.all(), other.all()) for one, other in evens if len(one) and len(other)]
+    assert set(both_moved) == {(True, False), (False, True), (False, False)}
+    assert sum(map(any, both_moved)) / len(both_moved) == pytest.approx(0.5, abs=0.08)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", learnt.RULE_NUMBERS)
 @pytest.mark.parametrize("players", [3, 5])
@@ -59,10 +80,9 @@ def test_probabilities_in_training_equal_those_in_play(
 ) -> None:
     """The rounds of training are replayed with the code that players use."""
     monkeypatch.setattr(learnt, "learnt_net", decided)
+    monkeypatch.setattr(selfplay, "TREMBLE", 0.0)
     rng = np.random.default_rng(players)
-    policy = perceptron.Perceptron((FEATURES, 16, OUTPUTS), rng)
-    for (weights, biases), layer in zip(policy.layers, decided().layers, strict=True):
-        weights[:], biases[:] = layer.weights, layer.biases
+    policy = decided_in_training(rng)
     matches = selfplay.positions(PRESETS[name], players, 60, rng)
     dice, leader, palifico = matches.dice.tolist(), matches.leader.tolist(), matches.palifico.tolist()
     made = selfplay.played(learnt.RULE_NUMBERS[name], matches, policy, rng)
