@@ -361,6 +361,21 @@ async def test_a_removed_guest_returns_only_with_the_hosts_approval(room: Room) 
 
 
 @in_room
+async def test_a_removal_takes_back_the_hosts_approval_of_every_name_of_that_guest(room: Room) -> None:
+    host, target = await open_table(room, 3)
+    eve = await room.sit("Eve")
+    host.node.seat(me(eve))
+    await eve.node.join(target)
+    host.node.remove(me(eve))
+    await until(lambda: eve.told(TableClosed))
+    host.node.seat(PlayerInfo("Zoe", me(eve).fingerprint))
+    joining = begin(eve.node.join(target))
+    await until(lambda: host.node.asked)
+    host.node.seat(me(eve))
+    await joining
+
+
+@in_room
 async def test_a_guest_can_be_removed_during_a_proposal(room: Room) -> None:
     host, target = await open_table(room, 3, "never")
     ada, eve, ben = [await room.sit(name) for name in ("Ada", "Eve", "Ben")]

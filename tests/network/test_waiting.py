@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -229,6 +230,18 @@ async def test_a_spectator_of_a_suspended_match_sees_no_clock(room: Room) -> Non
     ada.node.claim()
     await asyncio.sleep(AUTOMATIC)
     assert eve.node.clock() is None
+
+
+@in_room
+async def test_what_a_dead_link_has_lost_is_shown_at_once_over_the_link_that_replaces_it(room: Room) -> None:
+    ada, ben = await in_turn(room, 2)
+    with patch.object(room, "hears", return_value=False):
+        ada.node.play(Bid(1, 2), ada.told(YourTurn)[0].token)
+        await asyncio.sleep(5)
+    assert not ben.told(YourTurn)
+    ben.node._mesh.dial_anew()
+    await until(lambda: ben.told(YourTurn), 1)
+    assert not ben.told(PeerLost)
 
 
 # Claims

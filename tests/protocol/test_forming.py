@@ -85,6 +85,19 @@ def test_the_host_signs_each_step_last_and_sends_the_whole_step_to_all() -> None
     assert match.is_formed
 
 
+def test_the_host_forms_the_match_although_a_guest_has_signed_two_commits() -> None:
+    """Otherwise such a guest could keep everybody at the table waiting. The others go on without the cheat."""
+    match = node(HOST)
+    match.handle(Ticked(), 0.0)
+    hear(match, signed_by(match.history, ANN), signed_by(match.history, BEN))
+    commit = signed_by(match.history, BEN)
+    other = sign(commit.message._replace(body=(bytes(32),)), MatchKey(SEEDS[BEN]))
+    told = said(hear(match, commit, other, signed_by(match.history, ANN)))
+    assert BEN in match.replica.proven
+    assert (HOST, Kind.COMMIT) in told
+    assert match.is_formed
+
+
 def test_no_guest_signs_commit_while_another_match_binds_it() -> None:
     match = node(ANN)
     is_free = False
