@@ -61,6 +61,19 @@ def test_a_seat_is_free_again_once_its_guest_leaves() -> None:
     assert hosted.records == (HOST, BEA)
 
 
+def test_the_last_seats_are_kept_for_players_of_the_previous_match() -> None:
+    hosted = table(4)
+    hosted.expected = {ANN.join.identity, BEA.join.identity}
+    hosted.admit(COY.join.identity, COY.wire)
+    assert refusal(hosted, DAN.join.identity, DAN.wire) == "full"
+    hosted.admit(ANN.join.identity, ANN.wire)
+    assert refusal(hosted, DAN.join.identity, DAN.wire) == "full"
+    hosted.release(COY.join.identity)
+    hosted.admit(DAN.join.identity, DAN.wire)
+    hosted.admit(BEA.join.identity, BEA.wire)
+    assert hosted.records == (HOST, ANN, DAN, BEA)
+
+
 def test_a_guest_who_joins_twice_keeps_one_seat_with_the_newer_record() -> None:
     hosted = table(2)
     hosted.admit(ANN.join.identity, ANN.wire)
@@ -183,7 +196,10 @@ def test_a_guest_without_a_link_has_two_seconds_to_come_back() -> None:
     attendance.linked(A)
     assert attendance.due() == math.inf
     attendance.lost(A, 5.0)
+    attendance.lost(A, 6.0)
     assert (attendance.due(), attendance.late(6.9), attendance.late(7.0)) == (7.0, [], [A])
+    attendance.release(A)
+    assert attendance.due() == math.inf
 
 
 def test_a_guest_may_return_to_its_seat_only_once() -> None:
@@ -217,6 +233,7 @@ def test_only_some_guests_are_admitted_while_proposals_are_made(
         attendance.fail(each)
     assert (admitted(attendance, B, [A]), admitted(attendance, C, [A])) == expected
     assert admitted(attendance, A, [A]) == "yes"
+    assert admitted(attendance, B, []) == "yes", "without any guest, no match could begin"
 
 
 BAD_PROPOSALS: dict[str, dict[str, object]] = {

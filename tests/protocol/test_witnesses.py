@@ -172,6 +172,25 @@ def test_only_players_out_of_the_game_can_witness_and_only_a_lock() -> None:
             history.countersign(said(world, history, author, Kind.WITNESS, body, where))
 
 
+def test_a_signature_under_either_of_the_last_two_locks_is_kept() -> None:
+    world, history, out = behind_a_lock_with_a_witness()
+    history.countersigned = {}
+    for step, tip, lock in history.position.locks:
+        signed = said(world, history, out, Kind.WITNESS, lock, step)
+        assert history.countersign(signed) is Outcome.ADDED
+        assert history.countersigned[tip].keys() == {out}
+
+
+def test_signatures_of_witnesses_are_kept_only_under_the_last_two_locks_and_the_open_one() -> None:
+    world = World(CLASSIC, 4, seed=1)
+    history, most = world.machines[0].match.history, 0
+    while world.step():
+        position = history.position
+        assert {*history.countersigned} <= {position.tip, *(lock.tip for lock in position.locks)}
+        most = max(most, sum(map(bool, history.countersigned.values())))
+    assert most >= 2
+
+
 def test_an_evicted_player_cannot_be_a_witness() -> None:
     world = World(CLASSIC, 5, seed=1, patience=Patience(5, 5))
     gone = world.machines[0].match.history.roster_size - 1
