@@ -297,5 +297,5 @@ class Relay:
         if author == self._me:
             self._emit(PassOn(signed, ()))
         elif signed.message.kind not in VOTES or self._budgets.bucket(author, now).admits(now):
-            cut = (peer for peer, authors in sorted(self.unreached.items()) if author in authors and peer != author)
+            cut = (peer for peer, authors in sorted(self.unreached.items()) if author in authors)
             self._emit(PassOn(signed, tuple(cut)))
