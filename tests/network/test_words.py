@@ -310,5 +310,11 @@ def test_spectators_can_chat_if_the_tables_customs_allow(tmp_path: Path, talk: i
         for each in listeners:
             assert {said.player.fingerprint for said in each.told(Said)} == {watching.node.identity.fingerprint}
             assert [said.text for said in each.told(Said)].count("well played") == 1
+        for number in range(20):
+            watching.node.say(str(number))
+            await asyncio.sleep(1.1)
+        for each in (*listeners, watching):
+            texts = [said.text for said in each.told(Said)]
+            assert texts[-20:] == [str(number) for number in range(20)]
 
     in_a_room(tmp_path, 1, scene)
