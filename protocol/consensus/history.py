@@ -204,13 +204,8 @@ class History:
 
     def countersignatures(self) -> bytes:
         """Return the witnesses' signatures under the last but one LOCK, for messages after the last LOCK to carry."""
-        position = self.position
-        known = sorted(self.countersigned.get(position.locks[0].tip, {}).items())
-        return b"".join(
-            bytes((author,)) + signed.signature
-            for author, signed in known
-            if author not in (*position.players, *position.left)
-        )
+        known = sorted(self.countersigned.get(self.position.locks[0].tip, {}).items())
+        return b"".join(bytes((author,)) + signed.signature for author, signed in known)
 
     def weigh(self, signed: Signed) -> Outcome:
         """Return what :meth:`hold` would return, or raise what it would raise, without changing anything."""
