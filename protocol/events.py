@@ -192,9 +192,9 @@ class AwaitingHost:
 
 
 @dataclass(frozen=True, slots=True)
-class AgainAsked:
-    """A guest or a spectator of the last match wants a seat in the next, but the table is not open yet; or, for a
-    spectator, no seat is free. Emitted once per table to its host."""
+class SeatWanted:
+    """A player or spectator of the last match, or a spectator of this table, wants a seat and cannot have one yet: the
+    table is closed, or it is full. Emitted to its host, once for each person and table."""
 
     player: PlayerInfo
     watched: bool = False
@@ -463,7 +463,7 @@ NodeEvent = (
     | Watching
     | TableClosed
     | AwaitingHost
-    | AgainAsked
+    | SeatWanted
     | Recognised
     | Unfamiliar
     | AwaitingPlayers

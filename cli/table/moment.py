@@ -37,7 +37,6 @@ from p2pdice.moves import Bid, Exact, Liar
 from p2pdice.plurals import number
 from p2pdice.state import Expect
 from protocol.events import (
-    AgainAsked,
     Claimed,
     CodeTried,
     ConcedeAccepted,
@@ -52,6 +51,7 @@ from protocol.events import (
     Recognised,
     Said,
     SeatAsked,
+    SeatWanted,
     Suspended,
     TableJoined,
     TableMoved,
@@ -130,7 +130,7 @@ def tell(event: Told, board: Board) -> Iterator[str]:
             pass  # the lobby shows a badge
         case SeatAsked():
             yield seat_asked(event, board.players)
-        case AgainAsked(watched=True) if board.over is not None and board.hosts and board.seats < PLAYERS:
+        case SeatWanted(watched=True) if board.over is not None and board.hosts and board.seats < PLAYERS:
             yield f"{narrate(event, board.seating).removesuffix('.')}: type again {board.seats + 1}."
         case ConcedeAccepted():
             yield conceded(event, board.seating, after=_before_conceding(event.awaited, board))

@@ -135,8 +135,8 @@ def narrate(event: node.NodeEvent, seating: Seating) -> str:
             if not event.awaited:
                 return f"{proposed} All players are here."
             return f"{proposed} It waits for {listing(display_names(event.awaited, event.players))}."
-        case node.AgainAsked():
-            wants = "a seat in the next match" if event.watched else "another match"
+        case node.SeatWanted():
+            wants = "a seat" if event.watched else "another match"
             return f"{capital(seating.named([event.player]))} wants {wants}."
         case node.Recognised():
             who = capital(seating.named([event.player]))

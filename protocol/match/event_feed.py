@@ -180,7 +180,7 @@ class EventFeed:
     def tell_lost(self, now: float) -> float:
         """Report links that have been down for long enough; return when to check again, infinity for never.
 
-        Nothing is reported before the match is formed here. A spectator may lose a player before it has caught up.
+        Before the match is formed, its owner has not been told who plays. Such a loss is reported afterwards.
         """
         if self._history.position.step < FORMED:
             return math.inf

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -54,8 +53,8 @@ class Audience:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._spectators: dict[bytes, _Spectator] = {}
-        self._former: deque[bytes] = deque(maxlen=limits.LINKS_OUTSIDE_ROSTER)
-        """The last spectators who left."""
+        self._former: dict[bytes, None] = {}
+        """The last spectators who left: a spectator who asks for a seat leaves the audience first."""
         self._table = b""
         """The id of the table that they were welcomed to watch."""
         self._came = 0
@@ -100,7 +99,10 @@ class Audience:
     def dismiss(self, identity: bytes) -> None:
         """Remove a peer from the spectators."""
         if self._spectators.pop(identity, None) is not None:
-            self._former.append(identity)
+            self._former.pop(identity, None)
+            self._former[identity] = None
+            if len(self._former) > limits.LINKS_OUTSIDE_ROSTER:
+                del self._former[next(iter(self._former))]
             self._tell_later()
 
     def has_watched(self, identity: bytes) -> bool:

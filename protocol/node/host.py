@@ -12,7 +12,7 @@ from protocol import limits
 from protocol.crypto.keys import fingerprint
 from protocol.crypto.short_code import ShortCode
 from protocol.errors import ErrorCode, NodeError, RefuseCode
-from protocol.events import AgainAsked, LobbyChanged, Notice, PlayerInfo
+from protocol.events import LobbyChanged, Notice, PlayerInfo, SeatWanted
 from protocol.match.effects import Withdrawn
 from protocol.match.lobby import NO_TABLE, Attendance, HostedTable, NotAdmittedError
 from protocol.net.link import LinkUse
@@ -90,8 +90,8 @@ class Host:
         self._asking: dict[bytes, JoinTable] = {}
         """The peers whose JOIN waits for an answer, in order of arrival, each with its latest JOIN."""
         self._next_seat: asyncio.TimerHandle | None = None
-        self._asked_again: set[bytes] = set()
-        """Players and spectators of the last match who want to sit down."""
+        self._told_of: set[bytes] = set()
+        """The peers that the owner was told want a seat."""
 
     @property
     def seated(self) -> tuple[bytes, ...]:
@@ -229,7 +229,7 @@ class Host:
     def welcome(self, identity: bytes, aim: TableAim) -> TableAim | Refuse:
         """Answer a peer that wants a seat."""
         if self.has_begun:
-            self._note_who_asks_again(identity)
+            self._note_who_wants_a_seat(identity)
             return Refuse(RefuseCode.NO_TABLE, NO_TABLE)
         try:
             self.table.check_aim(aim)
@@ -238,7 +238,7 @@ class Host:
             self.table.check_room(identity)
         except NotAdmittedError as error:
             if error.code is RefuseCode.FULL:
-                self._note_who_asks_again(identity)
+                self._note_who_wants_a_seat(identity)
             return Refuse(error.code, str(error))
         return TableAim(self.table.id, "")
 
@@ -253,18 +253,18 @@ class Host:
             return Refuse(RefuseCode.PLAYING, BEGUN)
         return self.code_desk.welcome(aim)
 
-    def _note_who_asks_again(self, identity: bytes) -> None:
+    def _note_who_wants_a_seat(self, identity: bytes) -> None:
         played = self._proposal if self.has_begun else None
-        if identity in self._asked_again or (played is not None and not played.is_over):
+        if identity in self._told_of or (played is not None and not played.is_over):
             return
         if played is not None and identity in played.authors:
-            asked = AgainAsked(played.match.info[played.authors[identity]])
+            wanted = SeatWanted(played.match.info[played.authors[identity]])
         elif self._audience.has_watched(identity):
-            asked = AgainAsked(self._runtime.player(self._runtime.known_as(identity) or SPECTATOR, identity), True)
+            wanted = SeatWanted(self._runtime.player(self._runtime.known_as(identity) or SPECTATOR, identity), True)
         else:
             return
-        self._asked_again.add(identity)
-        self._runtime.tell(asked)
+        self._told_of.add(identity)
+        self._runtime.tell(wanted)
 
     def welcome_spectator(self, identity: bytes, aim: WatchAim) -> TableAim | Refuse:
         """Answer a peer that wants to watch."""

@@ -225,8 +225,8 @@ SAID: Final[dict[str, Callable[[], str]]] = {
     "Everybody signed the result.": lambda: ended(confirmed=True),
     "Not everybody has signed yet.": lambda: ended(confirmed=False),
     "Again?": lambda: over(),
-    "Cleo wants another match.": lambda: told(node.AgainAsked(CLEO)),
-    "Cleo wants a seat in the next match.": lambda: told(node.AgainAsked(CLEO, watched=True)),
+    "Cleo wants another match.": lambda: told(node.SeatWanted(CLEO)),
+    "Cleo wants a seat.": lambda: told(node.SeatWanted(CLEO, watched=True)),
     # Motes
     "Ben plays Dark to destroy your Light.": lambda: game(events.PowerPlayed(1, Die("dark", 1), Die("light", 0))),
     "Stop Ben's Dark with your Blue, or let it be.": lambda: asked_of_motes(answering()),

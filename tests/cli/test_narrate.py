@@ -231,7 +231,7 @@ def test_events_keep_the_names_that_programs_rely_on() -> None:
     assert " ".join(event_name(event) for event in get_args(node.NodeEvent)) == (
         "TableOpened CodeMade CodeTried TableMoved TableJoined TableWatched LobbyChanged SeatAsked SeatPending"
         " Watching TableClosed AwaitingHost"
-        " AgainAsked Recognised Unfamiliar AwaitingPlayers MatchFormed MatchStarted DiceRolled CupsSeen Happened"
+        " SeatWanted Recognised Unfamiliar AwaitingPlayers MatchFormed MatchStarted DiceRolled CupsSeen Happened"
         " YourTurn"
         " ConcedeAccepted PeerLost PeerBack Suspended Overdue TakenBack Continued Misbehaved MatchOver Claimed Said"
         " Stopped Diverged Notice"
@@ -253,7 +253,7 @@ FIELDS = {
     "Watching": "names",
     "TableClosed": "code reason",
     "AwaitingHost": "host:player host_is seconds",
-    "AgainAsked": "player:player watched",
+    "SeatWanted": "player:player watched",
     "Recognised": "is_trusted matches player:player",
     "Unfamiliar": "known_as namesakes:player player:player trusted",
     "AwaitingPlayers": "awaited:player match_id players:player table",

@@ -17,7 +17,6 @@ from protocol.consensus.transcript import open_transcript
 from protocol.consensus.verifier import verify
 from protocol.errors import NodeError
 from protocol.events import (
-    AgainAsked,
     AwaitingHost,
     LobbyChanged,
     MatchResult,
@@ -25,6 +24,7 @@ from protocol.events import (
     NodeEvent,
     Notice,
     Said,
+    SeatWanted,
     TableClosed,
     TableJoined,
     TableOpened,
@@ -136,24 +136,24 @@ async def test_the_host_is_told_once_which_guests_want_to_play_again(evening: Ev
     waiting = [asyncio.create_task(evening.rejoin(guest)) for guest in (ben, cora)]
     for guest in (ben, cora):
         await guest.until(AwaitingHost, lambda event: event.host_is == "there")
-    await until(lambda: len(host.told(AgainAsked)) == 2)
+    await until(lambda: len(host.told(SeatWanted)) == 2)
     await evening.open(host, friday(3))
     await asyncio.gather(*waiting)
     await evening.end(host, ben, cora)
     fingerprints = {guest.node.identity.fingerprint for guest in (ben, cora)}
-    assert sorted(event.player.fingerprint for event in host.told(AgainAsked)) == sorted(fingerprints)
-    assert ben.told(AgainAsked) == cora.told(AgainAsked) == []
+    assert sorted(event.player.fingerprint for event in host.told(SeatWanted)) == sorted(fingerprints)
+    assert ben.told(SeatWanted) == cora.told(SeatWanted) == []
 
 
 async def test_the_host_is_told_that_a_spectator_wants_a_seat(evening: Evening) -> None:
     _, (host, ben, eve) = await evening.begin(friday(2), is_watched=True)
     await evening.end(host, ben, eve)
     waiting = asyncio.create_task(evening.rejoin(eve))
-    asked = await host.until(AgainAsked)
+    asked = await host.until(SeatWanted)
     assert (asked.player.name, asked.player.fingerprint) == ("a spectator", eve.node.identity.fingerprint)
     assert asked.watched
     await evening.open(host, friday(2))
-    await until(lambda: len(host.told(AgainAsked)) == 2)  # the only free seat is kept for ben
+    await until(lambda: len(host.told(SeatWanted)) == 2)  # the only free seat is kept for ben
     waiting.cancel()
 
 
@@ -162,7 +162,7 @@ async def test_the_host_is_not_told_of_strangers_who_want_a_seat(evening: Evenin
     await evening.end(host, ben)
     with pytest.raises(NodeError):
         await evening.sit("C", opened.join_line)
-    assert host.told(AgainAsked) == []
+    assert host.told(SeatWanted) == []
 
 
 async def test_three_matches_in_a_row_with_changed_seats_players_and_rules(evening: Evening) -> None:

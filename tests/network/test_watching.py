@@ -436,6 +436,16 @@ async def watch_error(people: Company, target: str, home: Path) -> NodeError:
     return caught.value
 
 
+async def test_a_spectator_who_returns_often_displaces_no_other_from_memory(people: Company) -> None:
+    """The host is told if somebody who watched wants a seat."""
+    (host,), _ = await people.table(2, "A")
+    audience, once, often = host.node._active.audience, b"o" * 32, b"f" * 32
+    for identity in (once, *(often,) * (limits.LINKS_OUTSIDE_ROSTER + 1)):
+        audience.admit(identity, HOST)
+        audience.dismiss(identity)
+    assert audience.has_watched(once)
+
+
 # Sources that leave
 
 

@@ -26,7 +26,6 @@ from p2pdice.moves import Evict, Hand, Hands, Play, Pledges, Rolled, parse_move
 from p2pdice.rulesets import PRESETS
 from p2pdice.state import Expect, State
 from protocol.events import (
-    AgainAsked,
     Claimed,
     ConcedeAccepted,
     CupsSeen,
@@ -40,6 +39,7 @@ from protocol.events import (
     PlayerInfo,
     Recognised,
     Said,
+    SeatWanted,
     Suspended,
     TableJoined,
     TableOpened,
@@ -260,8 +260,8 @@ def test_host_is_told_how_to_seat_a_spectator(seats: int, more: str) -> None:
     made = sample("1x2")
     made.board.take(MatchResult("ab" * 32, ((0,), (1,), (2,)), made.players, Path("friday.p2pdice")))
     made.board.seats = seats
-    asked = AgainAsked(PlayerInfo("a spectator", "K7QF-2M3A"), watched=True)
-    assert [*tell(asked, made.board)] == [f"A spectator wants a seat in the next match{more}"]
+    asked = SeatWanted(PlayerInfo("a spectator", "K7QF-2M3A"), watched=True)
+    assert [*tell(asked, made.board)] == [f"A spectator wants a seat{more}"]
 
 
 def test_talk_does_not_repeat_the_coins_of_the_end_card() -> None:
