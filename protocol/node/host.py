@@ -28,6 +28,9 @@ from protocol.rate_limit import Bucket
 from protocol.wire.frames import Aim, CodeAim, JoinTable, Propose, Refuse, Seat, ShowLedger, TableAim, WatchAim
 from protocol.wire.genesis import JoinRecord
 
+MOST_TOLD_OF: Final = 10
+"""Once the owner was told of this many peers that want a seat, it is told of no more spectators, because a stranger can
+watch and ask with any number of keys."""
 KEPT: Final = 10.0
 """Seconds for which seats are reserved for the players of the previous match: enough for a few requests."""
 BEGUN_WITHOUT: Final = "the match has begun without you"
@@ -259,7 +262,7 @@ class Host:
             return
         if played is not None and identity in played.authors:
             wanted = SeatWanted(played.match.info[played.authors[identity]])
-        elif self._audience.has_watched(identity):
+        elif self._audience.has_watched(identity) and len(self._told_of) < MOST_TOLD_OF:
             wanted = SeatWanted(self._runtime.player(self._runtime.known_as(identity) or SPECTATOR, identity), True)
         else:
             return

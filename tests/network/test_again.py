@@ -35,8 +35,9 @@ from protocol.match.effects import CalledOff, Show, WriteTranscript
 from protocol.match.lobby import TableSettings
 from protocol.match.waiting import Party
 from protocol.node.activities import Doing
+from protocol.node.host import MOST_TOLD_OF
 from protocol.storage.archive import roster_index
-from protocol.wire.frames import Carried, Customs, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table
+from protocol.wire.frames import Carried, Customs, JoinTable, Page, Propose, Refuse, Seat, ShowLedger, Table, TableAim
 from protocol.wire.genesis import parse_genesis
 from tests.network import views
 from tests.network.company import HOST, Company, Player, hurry, in_mid_match
@@ -155,6 +156,21 @@ async def test_the_host_is_told_that_a_spectator_wants_a_seat(evening: Evening) 
     await evening.open(host, friday(2))
     await until(lambda: len(host.told(SeatWanted)) == 2)  # the only free seat is kept for ben
     waiting.cancel()
+
+
+async def test_the_host_is_told_of_a_few_spectators_only(evening: Evening) -> None:
+    """A stranger can watch and ask for a seat with any number of keys."""
+    _, (host, ben) = await evening.begin(friday(2))
+    await evening.end(host, ben)
+    active = host.node._active
+    for key in range(40):
+        identity = bytes([key]) * 32
+        active.audience.admit(identity, HOST)
+        active.audience.dismiss(identity)
+        views.hosting(host).welcome(identity, TableAim(views.hosting(host).table.id, ""))
+    await until(lambda: len(host.told(SeatWanted)) >= MOST_TOLD_OF)
+    await asyncio.sleep(0.1)
+    assert len(host.told(SeatWanted)) == MOST_TOLD_OF
 
 
 async def test_the_host_is_not_told_of_strangers_who_want_a_seat(evening: Evening) -> None:
