@@ -326,3 +326,12 @@ async def test_strangers_who_were_cut_off_leave_no_reference_cycles(opens: Opene
         assert remains() <= before + 2
     finally:
         gc.enable()
+
+
+async def test_a_peer_with_this_nodes_own_key_gets_no_link(opens: Opener) -> None:
+    """It is this node itself, or a copy of its home."""
+    table = await opens()
+    reader, writer = await raw_tls(table, table.credentials.client)
+    assert await is_cut_off(reader)
+    assert table.recorder.links == []
+    writer.close()
