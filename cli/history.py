@@ -184,7 +184,7 @@ def _count(record: PlayerRecord, move: WeighedMove) -> None:
         (record.calls if move.weighed.is_call else record.true).count(move.weighed.is_right)
 
 
-def table(found: Sequence[PlayerRecord], own: Collection[str] = ()) -> Iterator[str]:
+def table(found: Sequence[PlayerRecord], own: Collection[str]) -> Iterator[str]:
     """Yield a heading and one line per record, for a terminal of 80 columns.
 
     :param own: the reader's fingerprints.
@@ -203,19 +203,21 @@ def _shown(record: PlayerRecord, found: Sequence[PlayerRecord], own: Collection[
     """Return the player's latest name in at most :data:`WIDTH` columns.
 
     The reader's name is followed by ``(you)``. If another player has used the same name, the start of the fingerprint
-    follows instead. Only the name is truncated: the fingerprint tells namesakes apart.
+    follows, too. Only the name is truncated.
     """
     name = next(reversed(record.names))
     others = [each for each in found if each is not record and name in each.names]
-    key = f" ({record.fingerprint[:4]})" if others else " (you)" * (record.fingerprint in own)
-    return shortened(escape(name), WIDTH, key)
+    marks = ["you"] if record.fingerprint in own else []
+    if others:
+        marks.append(record.fingerprint[:4])
+    return shortened(escape(name), WIDTH, f" ({', '.join(marks)})" if marks else "")
 
 
 def _padded(name: str, width: int) -> str:
     return name + " " * (width - columns(name))
 
 
-def dice_lines(found: Sequence[PlayerRecord], own: Collection[str] = ()) -> Iterator[str]:
+def dice_lines(found: Sequence[PlayerRecord], own: Collection[str]) -> Iterator[str]:
     """Yield a heading, and for each player how often each face was dealt and the corrected p-value.
 
     :param own: the reader's fingerprints.

@@ -245,16 +245,26 @@ def test_the_tables_fit_a_terminal_and_explain_the_test_of_dice(here: Run) -> No
 
 def test_the_statistics_escape_names_of_peers(here: Run, tmp_path: Path) -> None:
     hostile = MatchFigures("", (PlayerInfo("\x1b[2J", "K7QF-2M3A"),), ((0,),), [[1] * 6])
-    assert "\x1b" not in "\n".join(dice_lines(records([hostile])))
+    assert "\x1b" not in "\n".join(dice_lines(records([hostile]), ()))
 
 
 def test_wide_names_stay_in_their_column_and_namesakes_are_told_apart() -> None:
     players = [PlayerInfo(name, key) for name, key in (("五" * 20, "AAAA-1"), ("五" * 20, "BBBB-1"), ("Ada", "CCCC-1"))]
     found = records([MatchFigures("", tuple(players), ((0,), (1,), (2,)), [[1] * 6] * 3)])
-    lines = [*table(found)]
+    lines = [*table(found, ())]
     assert len({columns(line) for line in lines}) == 1
     assert all(columns(line) <= 80 for line in lines)
-    assert all(key in "".join(lines) and key in "".join(dice_lines(found)) for key in ("(AAAA)", "(BBBB)"))
+    assert all(key in "".join(lines) and key in "".join(dice_lines(found, ())) for key in ("(AAAA)", "(BBBB)"))
+
+
+def test_the_reader_is_marked_even_among_namesakes() -> None:
+    players = tuple(PlayerInfo(name, key) for name, key in (("Alexandria" * 2, "AAAA-1"), ("Alexandria" * 2, "BBBB-1")))
+    found = records([MatchFigures("", players, ((0,), (1,)), [[1] * 6] * 2)])
+    for lines in (table(found, {"BBBB-1"}), dice_lines(found, {"BBBB-1"})):
+        _, first, second = lines
+        assert "(AAAA)" in first
+        assert "(you, BBBB)" in second
+        assert columns(first) == columns(second) <= 80
 
 
 def test_the_records_of_three_matches_equal_those_counted_by_hand() -> None:
@@ -298,7 +308,7 @@ def test_the_records_of_three_matches_equal_those_counted_by_hand() -> None:
         [(0, 0), (0, 0), (0, 0)],
     ]
     assert [each["dice"] for each in data(found)[:2]] == [[1, 0, 0, 0, 5, 0], [0, 2, 0, 4, 0, 0]]
-    _, first, *_, fourth = table(found)
+    _, first, *_, fourth = table(found, ())
     assert first.split()[:5] == ["Adele", "2", "25%", "(3-80)", "0.60"]
     assert fourth.split()[:3] == ["Ada", "(DDDD)", "1"]
 
