@@ -69,7 +69,8 @@ def people(ctx: typer.Context, as_json: JsonOption = False) -> None:
     home = home_of(ctx)
     if not known and not home.has_store and any(archive.transcripts(home)):
         say(f"{shown_path(home.store)} is missing, and with it the list of the people you have met.")
-        print(f"A backup has them:\n    {command_line('identity', 'restore', 'FILE', *home_words(home.path))}")
+        words = ("identity", "restore", "FILE", *home_words(home.path))
+        print(f"If you have a backup, it brings them back:\n    {command_line(*words)}")
         return
     if not known:
         print("You have met nobody yet; bots are not listed.")

@@ -113,7 +113,7 @@ def test_a_home_with_transcripts_but_no_store_says_that_the_people_are_lost(here
     write_whole(home.matches / "classic.p2pdice", write_transcript(world.machines[0].match.history))
     told = here("people").stdout
     assert "store.sqlite3 is missing, and with it the list of the people you have met." in told
-    assert "p2pdice identity restore FILE" in told
+    assert "If you have a backup, it brings them back:\n    p2pdice identity restore FILE" in told
 
 
 def test_only_successful_trust_creates_a_store(here: Run, tmp_path: Path) -> None:
