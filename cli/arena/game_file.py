@@ -198,10 +198,10 @@ class GameFile:
     :param file: open for reading.
     :param wanted: the number of the only game to yield; None for all games. Most other games are not parsed, because a
         file can have a million, which take minutes to parse.
-    :param most: maximum number of games.
+    :param before: the number of games in the files before, which count towards :data:`MOST_GAMES`.
     """
 
-    def __init__(self, file: BinaryIO, wanted: int | None, most: int) -> None:
+    def __init__(self, file: BinaryIO, wanted: int | None, before: int) -> None:
         self.line = 0
         """The number of the line read last, from 1; 0 at the beginning."""
         self.size = 0
@@ -214,7 +214,7 @@ class GameFile:
         """The numbers of these games lie between these bounds."""
         self._file = file
         self._wanted = wanted
-        self._most = most
+        self._before = before
 
     def __iter__(self) -> Iterator[Heading | Game]:
         numbers: set[int] = set()
@@ -253,7 +253,7 @@ class GameFile:
             yield line
 
     def _count(self, number: int) -> None:
-        if self.games == self._most:
+        if self._before + self.games == MOST_GAMES:
             raise ValueError(f"there are more than {MOST_GAMES:,} games")
         self.games += 1
         self.lowest, self.highest = min(self.lowest, number), max(self.highest, number)
@@ -264,13 +264,13 @@ def reading(path: Path, *, wanted: int | None = None, before: int = 0) -> Iterat
     """Open an arena's file for reading inside the block.
 
     :param wanted: see :class:`GameFile`.
-    :param before: the number of games in the files before, which count towards :data:`MOST_GAMES`.
+    :param before: see :class:`GameFile`.
     :raises GameFileError: if a line is neither a heading nor a game, or a game is there twice, or there are too many
         games, or the block raises a ValueError, which must be about the line read last, and safe to print.
     :raises OSError: if the file cannot be read, or is no regular file.
     """
     with open_outside(path) as opened:
-        file = GameFile(opened, wanted, MOST_GAMES - before)
+        file = GameFile(opened, wanted, before)
         try:
             yield file
         except ValueError as error:
