@@ -24,7 +24,10 @@ from protocol.match.replay import ClosedStep, Moment
 
 
 class UnreadableGameError(ValueError):
-    """The line is not a game, or the game breaks the rules. The message is a clause about the game, unescaped."""
+    """The game breaks the rules, has no moves, or ends otherwise than its record says.
+
+    The message is a clause about the game, unescaped.
+    """
 
 
 def game_from(path: Path, number: int | None) -> RetoldGame:
@@ -64,7 +67,7 @@ def _no_game(path: Path, reason: str, example: int | None) -> Failure:
 class RetoldGame:
     """One game of an arena, played again: a :class:`cli.table.replay_table.Retelling`.
 
-    :raises UnreadableGameError: if the game breaks the rules.
+    :raises UnreadableGameError: if the game cannot be shown.
     """
 
     verdict: Final = None
