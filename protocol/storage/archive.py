@@ -15,12 +15,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from protocol.consensus.replica import Replica
 from protocol.consensus.transcript import MalformedTranscriptError, open_transcript, write_transcript
-from protocol.consensus.verifier import Judgement, verify
+from protocol.consensus.verifier import Judgement, Mapped, verify
 from protocol.crypto.keys import IDENTITY_FILE, Identity, KeyFileError, MatchKey, WrongPassphraseError, fingerprint
 from protocol.errors import BEGIN, SEE_MATCHES, Choices, ErrorCode, NodeError, Parts, PeerError
 from protocol.files import NotOwnError, check_own, read_own
@@ -244,7 +245,7 @@ def transcript_named(home: Home, text: str) -> Path:
 
     These are tried in order: a file that exists; the file name of a transcript or proof in this home, without its
     folder; any unique beginning of a match id; ``last``, which is the match that ended last, played or watched, or, if
-    none has ended, the one played last; and the listed name of a match (day and table).
+    none has ended, the one played last, or else the newest one watched; and the listed name of a match (day and table).
 
     :raises FileNotFoundError: if the text can only be a file name, and there is no such file.
     :raises NodeError: if no transcript or more than one has that name, or the match has no transcript yet.
@@ -264,23 +265,27 @@ def transcript_named(home: Home, text: str) -> Path:
     kept = files_by_match(home)
     if wanted != LAST and (named := meant(text, [(match, "") for match in kept])) is not None:
         return kept[named].path
-    if not home.store.exists():
-        if wanted == LAST and kept:
-            paths = [file.path for file in kept.values()]
-            return next(filter(_has_ended, paths), paths[0])
-        reason: Parts = (f"there is no file {text} here, and no match in ", home.path, " has that name")
-        if wanted == LAST:
-            raise NodeError(ErrorCode.NO_MATCH, ("no match is kept in ", home.path), choices=BEGIN)
-        raise NodeError(ErrorCode.NO_MATCH, reason, choices=SEE_MATCHES)
-    with read_store(home) as store:
-        matches, written_last = store.matches(), store.written_last
+    matches: Sequence[StoredMatch] = ()
+    written_last = b""
+    if home.store.exists():
+        with read_store(home) as store:
+            matches, written_last = store.matches(), store.written_last
     if wanted == LAST:
         finished = sorted((each for each in matches if each.over), key=lambda each: (-each.ended, -each.number))
-        watched = next((path for _, (_, path, _) in only_on_disk(kept, matches) if _has_ended(path)), None)
-        if watched is not None and (not finished or written(watched)[0] > _when_over(finished[0], kept)):
-            return watched
+        when_over = _when_over(finished[0], kept) if finished else -inf
+        watched = [file.path for _, file in only_on_disk(kept, matches)]
+        for path in watched:
+            if written(path)[0] > when_over and winners_in(path) is not None:
+                return path
+        if watched and not matches:
+            return watched[0]
         if finished:
-            matches, written_last = tuple(finished), b""
+            matches, written_last = finished, b""
+    if not matches:
+        if wanted == LAST:
+            raise NodeError(ErrorCode.NO_MATCH, ("no match is kept in ", home.path), choices=BEGIN)
+        reason: Parts = (f"there is no file {text} here, and no match in ", home.path, " has that name")
+        raise NodeError(ErrorCode.NO_MATCH, reason, choices=SEE_MATCHES)
     stored = find(matches, text, written_last)
     if stored.match not in kept:
         save = f"p2pdice matches save {name_of(stored, matches)}"
@@ -292,12 +297,21 @@ def transcript_named(home: Home, text: str) -> Path:
     return kept[stored.match].path
 
 
-def _has_ended(path: Path) -> bool:
-    """Return whether a transcript holds a whole match. A damaged one counts as whole: its reader shows the damage."""
+def winners_in(path: Path, mapped: Mapped = map) -> tuple[str, ...] | None:
+    """Verify a transcript in a home; return the fingerprints of the winners, or None if the match does not end in it.
+
+    If the transcript is unreadable or damaged, or shows misconduct, it names no winners, and counts as one with an end:
+    whoever opens it sees what is wrong.
+
+    :param mapped: as for :func:`protocol.consensus.verifier.verify`.
+    """
     try:
-        return verify(read_own(path, TRANSCRIPT + 1)).verdict is not Judgement.INCOMPLETE
+        verdict = verify(read_own(path, TRANSCRIPT + 1), mapped)
     except OSError:
-        return True
+        return ()
+    if verdict.verdict is Judgement.INCOMPLETE:
+        return None
+    return verdict.winner_fingerprints if verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN) else ()
 
 
 def _when_over(stored: StoredMatch, kept: Mapping[bytes, TranscriptFile]) -> float:

@@ -372,11 +372,13 @@ def test_a_watched_match_is_the_last_one_if_it_is_the_newest_finished_match(home
         assert transcript_named(home, "last") != watched
 
 
-def test_a_spectator_without_a_store_finds_the_watched_match(home: Home, played: World) -> None:
+@pytest.mark.parametrize("has_store", [False, True])
+def test_a_spectator_finds_the_watched_match(home: Home, played: World, has_store: bool) -> None:
     path = put(home, ended(2))
     last_written(path, 1_000)
     unfinished = put(home, played)
-    assert not home.store.exists()
+    if has_store:  # as in every home where a node has run
+        archive.open_store(home).close()
     assert transcript_named(home, "last") == path
     path.unlink()
     assert transcript_named(home, "last") == unfinished
