@@ -17,11 +17,12 @@ from cli.history import LEGEND, WARNING, data, dice_lines, figures, heading, rec
 from cli.home import home_of
 from cli.output import say
 from cli.render import command_line, counted, escape, listing, local_time
-from cli.text.match_list import TRANSCRIPT, UNFINISHED, ListedMatch, listed_with_files
+from cli.text.match_list import TRANSCRIPT, ListedMatch, listed_with_files
 from p2pdice.rulesets import PRESETS
-from protocol.consensus.verifier import Judgement, examine, verify
+from protocol.consensus.verifier import Judgement, examine
 from protocol.crypto.keys import fingerprint
 from protocol.match.replay import Replay
+from protocol.storage.archive import winners_in
 from protocol.storage.home import Home
 from protocol.wire.names import ruleset_label
 
@@ -101,9 +102,9 @@ def history(
 ) -> None:
     """Look back at the matches that you finished or watched.
 
-    Without a subcommand, it lists them, newest first. The winner of a match that you only watched is read from its
-    transcript; other transcripts are not verified. With "stats" it verifies all transcripts, and counts wins, bluffs,
-    calls and dice.
+    Without a subcommand, it lists them, newest first. To name the winner of a match that has only a transcript, that
+    transcript is verified; the others are not. With "stats" it verifies all transcripts, and counts wins, bluffs, calls
+    and dice.
     """
     if ctx.invoked_subcommand is not None:
         if (player, rules, since, until, as_json) != (None, None, None, None, False):
@@ -195,36 +196,27 @@ def read_figures(path: Path, mapped: Mapped) -> MatchFigures | None:
 
 def _with_ends(found: Sequence[ListedMatch], as_json: bool) -> list[ListedMatch]:
     """Return the matches, with the ends of those that have only a transcript."""
-    paths = [each.transcript for each in found if each.state == TRANSCRIPT and each.transcript is not None]
-    if not paths:
+    to_read = {
+        each.match: (each.transcript, each.genesis.roster)
+        for each in found
+        if each.state == TRANSCRIPT and each.transcript is not None and each.genesis is not None
+    }
+    if not to_read:
         return [*found]
+    paths = [path for path, _ in to_read.values()]
     ends: list[ListedMatch] = []
-    with on_all_cores(read_end, paths) as judged, progress_over(paths, as_json) as tell:
+    with on_all_cores(winners_in, paths) as judged, progress_over(paths, as_json) as tell:
         for each in found:
-            if each.transcript not in paths or each.genesis is None:
+            if each.match not in to_read:
                 ends.append(each)
                 continue
             tell(f"reading {escape(each.name)}")
-            winners, is_whole = judged(each.transcript)
-            authors = enumerate(each.genesis.roster)
-            won = tuple(author for author, record in authors if fingerprint(record.join.identity) in winners)
-            ends.append(each._replace(winners=won, state=each.state if is_whole else UNFINISHED))
+            path, roster = to_read[each.match]
+            winners = judged(path)
+            keys = [fingerprint(record.join.identity) for record in roster]
+            won = tuple(author for author, key in enumerate(keys) if key in (winners or ()))
+            ends.append(each._replace(winners=won, is_incomplete=winners is None))
     return ends
-
-
-def read_end(path: Path, mapped: Mapped) -> tuple[tuple[str, ...], bool]:
-    """Verify a transcript; return the fingerprints of the winners, and whether the match has ended.
-
-    A transcript that is unreadable, damaged or shows misconduct has no winners.
-
-    :param mapped: as for :func:`protocol.consensus.verifier.verify`.
-    """
-    try:
-        verdict = verify(read_transcript(path), mapped)
-    except OSError:
-        return (), True
-    fair = verdict.verdict in (Judgement.FAIR, Judgement.UNPROVEN)
-    return verdict.winner_fingerprints if fair else (), verdict.verdict is not Judgement.INCOMPLETE
 
 
 def _chosen(

@@ -38,7 +38,6 @@ _VOID: Final = "void"
 _CLAIMED: Final = "claimed"
 TRANSCRIPT: Final = "transcript"
 """The state of a match that has only a transcript."""
-UNFINISHED: Final = "unfinished"
 
 
 class ListedMatch(NamedTuple):
@@ -71,6 +70,8 @@ class ListedMatch(NamedTuple):
     """The local name of its house rules, which may be any text; empty if unknown."""
     me: int | None = None
     """The reader's roster index; None if the reader only watched the match, or if it is unknown."""
+    is_incomplete: bool = False
+    """Whether its transcript was verified, and the match does not end in it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the match as data for JSON. ``begun`` is in local time."""
@@ -90,6 +91,7 @@ class ListedMatch(NamedTuple):
             "transcript": str(self.transcript) if self.transcript is not None else None,
             "other_key": self.other_key or None,
             "away": self.away or None,
+            "incomplete": self.is_incomplete or None,
         }
 
     def line(self, width: int = 0) -> str:
@@ -109,7 +111,8 @@ class ListedMatch(NamedTuple):
         signed = {_VOID: "; you have signed that it is void", _CLAIMED: "; nobody won: you left it"}.get(self.state, "")
         if self.away:
             signed += f" when the other player had been away for {counted(self.away, 'second')}"
-        return f"{start}{time}  {rules}: {players}{self.won}{signed}{begun}"
+        incomplete = "; incomplete" if self.is_incomplete else ""
+        return f"{start}{time}  {rules}: {players}{self.won}{signed}{begun}{incomplete}"
 
     @property
     def won(self) -> str:
@@ -204,7 +207,7 @@ def _state(stored: StoredMatch) -> str:
         return "finished"
     if stored.claim is not None:
         return _CLAIMED
-    return _VOID if stored.void else UNFINISHED if stored.formed else "proposed"
+    return _VOID if stored.void else "unfinished" if stored.formed else "proposed"
 
 
 def _read(data: bytes) -> Genesis | None:

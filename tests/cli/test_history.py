@@ -102,15 +102,16 @@ def test_winners_of_watched_matches_are_read_from_their_transcripts(here: Run) -
     assert "(you)" not in here("history").stdout
 
 
-def test_a_transcript_without_the_end_of_its_match_is_listed_as_unfinished(here: Run, home: Path) -> None:
+def test_a_transcript_without_the_end_of_its_match_is_listed_as_incomplete(here: Run, home: Path) -> None:
     world = World(SMALL, 2, 1)
     while not any(machine.turn for machine in world.machines):
         world.step()
     (home / "matches" / "motes.p2pdice").write_bytes(write_transcript(world.machines[0].match.history))
-    assert sorted((each["state"], len(each["winners"])) for each in matches(here)) == [
-        ("transcript", 1),
-        ("unfinished", 0),
-    ]
+    assert {(each["state"], len(each["winners"]), each["incomplete"]) for each in matches(here)} == {
+        ("transcript", 1, None),
+        ("transcript", 0, True),
+    }
+    assert sum(line.endswith("; incomplete") for line in here("history").stdout.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
