@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,7 +13,7 @@ from cli.render import command_line, counted, escape, listing
 from cli.rulesets import rules_shown
 from cli.settings import home_words
 from cli.text.seating import display_names
-from protocol.crypto.keys import Identity, KeyFileError, fingerprint
+from protocol.crypto.keys import fingerprint
 from protocol.events import PlayerInfo
 from protocol.storage import archive
 from protocol.storage.archive import (
@@ -183,15 +182,13 @@ def _of_files(
     home: Home, files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch], rules: Mapping[bytes, str]
 ) -> Iterator[ListedMatch]:
 
-    own = b""
-    with suppress(KeyFileError, OSError):
-        own = Identity.load(home.identity).public
+    own = archive.own_fingerprint(home, kept)
     for name, (match, path, data) in only_on_disk(files, kept):
         genesis, version = _read(data), version_of(data)
         state = TRANSCRIPT if version == PROTOCOL_VERSION else _OLD
         called = _rules_name(rules, genesis)
         roster = genesis.roster if genesis is not None else ()
-        me = next((author for author, record in enumerate(roster) if record.join.identity == own), None)
+        me = next((author for author, record in enumerate(roster) if fingerprint(record.join.identity) == own), None)
         yield ListedMatch(name, match, genesis, version, state, None, "", (), path, rules_name=called, me=me)
 
 

@@ -365,11 +365,14 @@ def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
     return Identity.load_or_create(home.path)
 
 
-def own_fingerprint(home: Home, store: Store) -> str:
-    """Return the owner's fingerprint without asking for a passphrase; empty if neither key nor matches reveal it."""
+def own_fingerprint(home: Home, matches: Sequence[StoredMatch]) -> str:
+    """Return the owner's fingerprint without asking for a passphrase; empty if neither key nor matches reveal it.
+
+    :param matches: all matches in the store.
+    """
     with suppress(KeyFileError, OSError):
         return Identity.load(home.identity).fingerprint
-    for stored in store.matches()[:1]:
+    for stored in matches[:1]:
         with suppress(MalformedGenesisError, StoreError):
             return fingerprint(owner(stored))
     return ""

@@ -29,7 +29,7 @@ from protocol.wire.genesis import Genesis, match_id
 from protocol.wire.names import ruleset_label
 from tests.cli.conftest import Run
 from tests.protocol.test_archive import stored
-from tests.simulation.world import IDENTITIES, UNHURRIED, World, genesis, join_record
+from tests.simulation.world import IDENTITIES, UNHURRIED, World, genesis, identity_of, join_record
 
 CLASSIC = PRESETS["classic"].with_options({"dice": "1"})
 
@@ -160,6 +160,24 @@ def test_a_watched_or_forgotten_match_is_listed_while_its_transcript_exists(
     assert here("resume", "--list").stdout == "There is no unfinished match here.\n"
     Path(told["transcript"]).rename(tmp_path / "home" / "matches" / "\x1b[2J --yes.p2pdice")
     assert here("matches").stdout.splitlines()[1] == f"See again: p2pdice replay {match[:8]}"
+
+
+def test_the_owner_of_a_key_with_a_passphrase_is_marked_in_a_forgotten_match(here: Run, tmp_path: Path) -> None:
+    """The key cannot be read without the passphrase, but another match shows whose it is."""
+    home = Home(tmp_path / "home")
+    sitting = [(identity_of(b"owner", number), None) for number in range(2)]
+    forgotten, _ = genesis(CLASSIC, 2, b"forgotten", sitting=sitting)
+    write_whole(home.matches / "forgotten.p2pdice", encode((TRANSCRIPT_TAG, forgotten.encoded())))
+    kept, seeds = genesis(CLASSIC, 2, b"kept", sitting=sitting)
+    me = kept.roster[0].join
+    IDENTITIES[me.identity].save(home.identity, "secret")
+    with closing(archive.open_store(home)) as store:
+        store.add_seed(me.match_key, seeds[0])
+        store.add_match(match_id(kept.encoded()), kept.encoded(), me.match_key, created=0, port=0)
+        store.mark_formed(match_id(kept.encoded()))
+    for command in ("matches", "history"):
+        (line,) = (line for line in here(command).stdout.splitlines() if "  transcript  " in line)
+        assert f"{me.nickname} (you)" in line
 
 
 def test_a_missing_transcript_of_a_finished_match_can_be_written_again(here: Run, tmp_path: Path) -> None:
