@@ -251,14 +251,24 @@ class Board:
         )
 
     @property
-    def has_host_left(self) -> bool:
-        """Whether the host left on purpose, so that nobody will open their table again."""
-        return self.host is not None and self.host.fingerprint in self.gone
+    def is_lobby(self) -> bool:
+        """Whether the table is neither in a match nor at the end of one."""
+        return not (self.match or self.over is not None or self.claimed is not None)
+
+    @property
+    def may_start(self) -> bool:
+        """Whether the reader, as the host, can begin the match without waiting for more guests."""
+        return self.hosts and self.is_lobby and len(self.players) > 1
+
+    @property
+    def departed_host(self) -> PlayerInfo | None:
+        """The host, if they left on purpose, so that nobody will open their table again; otherwise None."""
+        return self.host if self.host is not None and self.host.fingerprint in self.gone else None
 
     @property
     def again(self) -> str:
         """What to type to play another match."""
-        return f"again {HOST}" if self.me is not None and self.has_host_left else "again"
+        return f"again {HOST}" if self.me is not None and self.departed_host is not None else "again"
 
     @property
     def me(self) -> int | None:

@@ -82,6 +82,12 @@ class LineEditor:
         self._candidates = []
         self._put(text)
 
+    def clear(self) -> None:
+        """Empty the line."""
+        self.buffer.reset()
+        self._picked = ""
+        self._candidates = []
+
     def meant(self) -> Move | None:
         """Return the typed move, legal or not; None if the line is no move, or it is not the reader's turn."""
         board, text = self.table.board, self.buffer.text
@@ -124,10 +130,9 @@ class LineEditor:
         It may not complete words that cannot be undone. *quit* is an exception in a match, where it asks first, and
         after a match, where nothing can be lost.
         """
-        board = self.table.board
-        is_safe = word == "quit" and (board.match or board.over is not None)
+        is_safe = word == "quit" and not self.table.board.is_lobby
         first = word.partition(" ")[0]
-        return first in self.table.words and (not self.table.words[first].in_full or bool(is_safe))
+        return first in self.table.words and (not self.table.words[first].in_full or is_safe)
 
     def _is_legal(self, word: str) -> bool:
         turn = self.table.board.turn
@@ -143,18 +148,13 @@ class LineEditor:
         self._picked = text
         self.buffer.document = Document(text)
 
-    def _clear(self) -> None:
-        self.buffer.reset()
-        self._picked = ""
-        self._candidates = []
-
     def _enter(self, _event: KeyPressEvent) -> None:
         line = self.buffer.text or self.table.untouched
         if line != self._picked and (word := self.ghost(line)) in self.hints and self._is_taken(word):
             line = word
         if line.strip():
             self.buffer.append_to_history()
-        self._clear()
+        self.clear()
         self._submit(line)
 
     def _arrow(self, step: Step) -> None:
@@ -176,7 +176,7 @@ class LineEditor:
     def _call(self, word: str) -> None:
         """Put a call into the line; if it is already there, make the call."""
         if self.buffer.text == word:
-            self._clear()
+            self.clear()
             self._submit(word)
         else:
             self._put(word)
@@ -215,7 +215,7 @@ class LineEditor:
 
         @add("escape", filter=is_closed, eager=True)
         def _(_event: KeyPressEvent) -> None:
-            self._clear()
+            self.clear()
             self.table.withdraw()
 
         @add("tab", filter=is_closed)
@@ -226,7 +226,7 @@ class LineEditor:
         @add(Keys.Any, filter=is_untyped & ~is_empty)
         def _(event: KeyPressEvent) -> None:
             if event.data != " ":  # a space continues a completed word
-                self._clear()
+                self.clear()
             self.buffer.insert_text(event.data)
 
         @add(Keys.BracketedPaste, filter=is_closed)

@@ -101,8 +101,8 @@ _CONFIRM: Final = {
     "liar": "Call liar? ! or Enter calls it, Esc takes it back.",
     "exact": "Call exact? = or Enter calls it, Esc takes it back.",
 }
-_START: Final = "start"
-"""The line that Enter puts before a host in the lobby; a second Enter sends it."""
+START: Final = "start"
+"""The word that Enter types for a host in the lobby. A second Enter sends it."""
 
 
 # Sentences
@@ -228,13 +228,13 @@ def band(
         return Band(f"The match waits for {names}. Wait, or {leave}.", "waiting")
     if board.claimed is not None:
         return Band("Claimed, not confirmed. This table is free again.")
-    if typed == _START:
-        return Band(f"Start with {number(len(board.players))}? Enter starts, Esc takes it back.", "waiting")
     if board.false_friends and board.turn is None and board.showdown is None:
         return Band(f"Not the {escape(board.false_friends[0].name)} you know: compare keys before you play.", "waiting")
     if state is None or not seating.names:
         if board.is_asked_about and not board.players:
             return Band("The host is being asked whether you may sit down.", "waiting")
+        if typed == START and board.may_start:
+            return Band(f"Start with {number(len(board.players))}? Enter starts, Esc takes it back.", "waiting")
         return Band(_filling(board))
     if board.foul is not None and board.turn is None:
         whose = seating.named([board.foul.player])
@@ -256,17 +256,19 @@ def band(
     return Band(sentence(waiting) if waiting else "", tone, "Space catches up" if is_behind else "")
 
 
-def with_awaited(band: Band, board: Board, awaited: Sequence[PlayerInfo]) -> Band:
-    """Add to the band whose programs have not answered, unless it says so already.
+def with_awaited(shown: Band, board: Board, awaited: Sequence[PlayerInfo]) -> Band:
+    """Return the band with the names of players whose programs have not answered.
+
+    A band that has a text at its right, or names absent players, stays as it is.
 
     :param awaited: players whose programs answer by themselves, without a choice of the player.
     """
-    if not awaited or band.right or board.absent or board.unreachable:
-        return band
+    if not awaited or shown.right or board.absent or board.unreachable:
+        return shown
     seating = board.seating
     names = seating.named(awaited) if seating.names else listing(display_names(awaited, board.players))
     waiting = f"waiting for {names if len(awaited) < 3 else counted(len(awaited), 'player')}"
-    return replace(band, right=waiting) if band.text else replace(band, text=sentence(waiting))
+    return replace(shown, right=waiting) if shown.text else replace(shown, text=sentence(waiting))
 
 
 def _winning(board: Board, over: MatchResult) -> str:
@@ -359,12 +361,10 @@ def useful_keys(
         is_told = board.showdown.played.verdict is not None
         space = [("Space", "next round" if is_told else "show everything")] if is_behind else []
         return those(*space, ("say", "talk"))
-    if typed == _START:
-        return those(("Enter", "start"), ("Esc", "take it back"))
     if board.state is None or not board.seating.names:
-        many = number(len(board.players))
-        may_start = board.hosts and len(board.players) > 1 and "start" in known and not board.match
-        start = [("Enter", f"start with {many}")] if may_start else []
+        if typed == START and board.may_start:
+            return those(("Enter", "start"), ("Esc", "take it back"))
+        start = [("Enter", f"start with {number(len(board.players))}")] if board.may_start else []
         pick = [("↑↓", "pick"), ("trust", "")] if len(board.players) > 1 else []
         pick += [("remove", "")] if pick and board.hosts else []
         ways = [("link", ""), ("code", ""), ("qr", "")] if board.hosts and board.join_line else []

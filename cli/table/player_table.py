@@ -85,7 +85,7 @@ _DECIDED: Final = {
     "remove": "{} has been sent away from this table.",
 }
 _OUT: Final = "You're out. Watch the rest, talk, or leave."
-_WITHOUT_HOST: Final = f"Type again {HOST} to open a table, or quit and join one with p2pdice join."
+_WITHOUT_HOST: Final = f"Type again {HOST} to open a table, or quit and join one with {command_line('join')}."
 """What to type if the host of the last match is gone."""
 
 
@@ -216,15 +216,15 @@ class PlayerTable(LiveTable):
                 self._closed.pop(_key(event.player), None)
             case Continued():
                 self._closed.clear()
-            case AwaitingHost(host_is="silent") if self._returning is not None and self.board.has_host_left:
+            case AwaitingHost(host_is="silent") if self._returning and self.board.departed_host:
                 self._returning.cancel()
 
         if isinstance(event, MatchStarted) and event.my_seat is not None and not self._had_match:
             self.won = earlier_winners(self._node.home, event.match_id)
 
     def told(self, event: Told) -> Iterable[str]:
-        if self._says_that_the_host_left(event) and self.board.host is not None:
-            return (f"{self.board.seating.named([self.board.host])}, the host, left. {_WITHOUT_HOST}",)
+        if (host := self._host_who_left(event)) is not None:
+            return (f"{self.board.seating.named([host])}, the host, left. {_WITHOUT_HOST}",)
         told = super().told(event)
         if (
             isinstance(event, TableOpened | TableMoved)
@@ -239,14 +239,13 @@ class PlayerTable(LiveTable):
             return (*told, f"Go on with it, once they are back, with:\n    {self.board.take_back_line}")
         return told
 
-    def _says_that_the_host_left(self, event: Told) -> bool:
-        """Return whether an event is the news that the host left after a match, or the answer to *again* after that."""
-        if not self.board.has_host_left or self.board.over is None:
-            return False
-        if isinstance(event, AwaitingHost):
-            return event.host_is == "silent"
+    def _host_who_left(self, event: Told) -> PlayerInfo | None:
+        """Return the host if an event says that they left after a match, or answers *again* after that."""
+        host = self.board.departed_host if self.board.over is not None else None
+        is_answer = isinstance(event, AwaitingHost) and event.host_is == "silent"
         # A player who already waits for the host is told when the wait ends.
-        return isinstance(event, PeerLost) and event.player == self.board.host and not self.is_waiting
+        is_news = isinstance(event, PeerLost) and event.player == host and not self.is_waiting
+        return host if is_answer or is_news else None
 
     def _after_telling(self, event: Told) -> None:
         if self._is_giving_up and self.board.absent and isinstance(event, Suspended | ConcedeAccepted):
@@ -284,7 +283,7 @@ class PlayerTable(LiveTable):
         return [question.player for question in self._node.asked]
 
     def dialog(self) -> Dialog | None:
-        if self._is_leaving and self._is_lobby:
+        if self._is_leaving and self.board.is_lobby:
             return answers.closing_box(self._guests())
         if not self.board.match:
             return self._about_newcomers()
@@ -344,7 +343,7 @@ class PlayerTable(LiveTable):
 
     def _do_quit(self, rest: str) -> None:
         plays = self.board.match and self.board.state is not None and not self._looks_on and not self._is_out
-        closes = self.board.hosts and self._is_lobby and bool(self._guests())
+        closes = self.board.hosts and self.board.is_lobby and bool(self._guests())
         if (plays or closes) and self.face.shows_board and rest != _NOW:
             self._is_leaving = True
         else:
@@ -354,10 +353,6 @@ class PlayerTable(LiveTable):
         """Return the names of the other people at the table, safe to print."""
         people = zip(self.board.players, display_names(self.board.players), strict=True)
         return [name for player, name in people if not (player.is_me or player.fingerprint in self.bots)]
-
-    @property
-    def _is_lobby(self) -> bool:
-        return not (self.board.match or self.board.over is not None or self.board.claimed is not None)
 
     async def _end_of_input(self) -> None:
         self._do_quit(_NOW)
@@ -405,7 +400,7 @@ class PlayerTable(LiveTable):
         if word in ("wait", "claim"):
             is_held_up = bool(board.match and (board.absent or self._since))
             return is_held_up and (word == "wait" or self._node.can_claim)
-        return self._is_lobby or not self.words[word].in_lobby
+        return board.is_lobby or not self.words[word].in_lobby
 
     def _play(self, move: Move, turn: YourTurn) -> None:
         if isinstance(move, Concede):

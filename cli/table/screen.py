@@ -265,6 +265,8 @@ class Screen:
         """Do nothing: the screen always shows the status."""
 
     def refresh(self) -> None:
+        if self._line.picked == moment.START and not self._table.board.is_lobby:
+            self._line.clear()
         self._woken.set()
         self._app.invalidate()
 
@@ -446,19 +448,17 @@ class Screen:
         self._dialog = replace(dialog, picked=self._picked % len(dialog.choices))
         return self._dialog
 
-    def _is_lobby(self) -> bool:
-        board = self._table.board
-        return not (board.match or board.over is not None or board.claimed is not None or not self._table.has_lobby)
+    @property
+    def _shows_lobby(self) -> bool:
+        return self._table.board.is_lobby and self._table.has_lobby
 
     def _pick(self) -> int | None:
         board = self._table.board
-        if self._person not in board.players or not self._is_lobby():
-            return None
-        return board.players.index(self._person)
+        return board.players.index(self._person) if self._person in self._others() else None
 
     def _others(self) -> list[PlayerInfo]:
         """Return the players that the arrow keys can pick in the lobby."""
-        return [player for player in self._table.board.players if not player.is_me] if self._is_lobby() else []
+        return [player for player in self._table.board.players if not player.is_me] if self._shows_lobby else []
 
     def _awaited(self) -> Sequence[PlayerInfo]:
         """Return the other players whose programs have been due to answer by themselves for a moment."""
@@ -488,7 +488,7 @@ class Screen:
     def _submit(self, line: str) -> None:
         word = line.strip()
         is_about_newcomer = word in _ON_NEWCOMERS and bool(self._table.asked)
-        if word in _ON_PEOPLE and self._is_lobby() and self._person is not None and not is_about_newcomer:
+        if word in _ON_PEOPLE and self._shows_lobby and self._person is not None and not is_about_newcomer:
             if self._pick() is None:
                 self._reply_rows = (f"{display_names([self._person])[0]}, whom you had picked, has left.",)
                 self._reply_turn = self._turn()
@@ -535,7 +535,7 @@ class Screen:
         is_closed = ~is_open & ~is_asking
         is_empty = is_closed & Condition(lambda: self._line.is_empty)
         is_untyped = is_closed & Condition(lambda: self._line.is_untyped)
-        is_lobby = is_empty & Condition(lambda: bool(self._others()))
+        can_pick = is_empty & Condition(lambda: bool(self._others()))
 
         @add("c-c")
         @add("<sigint>")
@@ -584,16 +584,16 @@ class Screen:
             if self._table.is_behind:
                 self._submit("")
 
-        @add("up", filter=is_lobby)
-        @add("down", filter=is_lobby)
+        @add("up", filter=can_pick)
+        @add("down", filter=can_pick)
         def _(event: KeyPressEvent) -> None:
             others, is_down = self._others(), event.key_sequence[0].key == Keys.Down
             place = others.index(self._person) if self._person in others else -1 if is_down else 0
             self._person = others[(place + (1 if is_down else -1)) % len(others)]
 
-        @add("enter", filter=is_lobby & Condition(lambda: self._table.board.hosts and "start" in self._table.words))
+        @add("enter", filter=is_empty & Condition(lambda: self._table.board.may_start))
         def _(_event: KeyPressEvent) -> None:
-            self._line.put("start")
+            self._line.put(moment.START)
 
         @add("escape", filter=is_empty & Condition(lambda: bool(self._table.board.false_friends)), eager=True)
         def _(_event: KeyPressEvent) -> None:

@@ -453,6 +453,18 @@ def test_band_warns_of_a_false_friend_until_dismissed_or_trusted() -> None:
             board.take(Recognised(players[1], True, 0))
         now = band(board, "", with_odds=False, is_behind=False)
         assert (now == warning) == (settles == "nobody")
+        asks = band(board, "start", with_odds=False, is_behind=False)
+        assert asks == warning if settles == "nobody" else asks.text.startswith("Start with two?")
+
+
+def test_start_on_the_line_starts_nothing_once_the_match_is_dealt() -> None:
+    made = sample("1x2")
+    assert says(made, "start") == says(made)
+    empty, asked = (
+        useful_keys(made.board, typed, (), ("start", "quit", "say"), with_odds=True, is_behind=False)
+        for typed in ("", "start")
+    )
+    assert asked == empty
 
 
 def test_band_reports_proven_misconduct_but_never_hides_a_question() -> None:

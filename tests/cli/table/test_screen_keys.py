@@ -24,6 +24,7 @@ from p2pdice.rulesets import PRESETS
 from p2pdice.views import view
 from protocol.consensus.position import Purpose, Stage
 from protocol.events import (
+    Claimed,
     LobbyChanged,
     MatchFormed,
     MatchResult,
@@ -147,6 +148,26 @@ async def test_first_enter_in_the_lobby_asks_before_it_starts() -> None:
         assert shown.band.text == "Start with two? Enter starts, Esc takes it back."
         assert shown.keys[:2] == [("Enter", "start"), ("Esc", "take it back")]
         assert await host.types(ENTER) == ["start"]
+
+
+async def test_started_question_is_withdrawn_when_the_table_fills_or_empties() -> None:
+    """Regression test: it also stood over the dealt match, where it hid whose turn it is and Enter started nothing."""
+    async with lobby(BEN) as host:
+        await host.types(ENTER)
+        host.table.take(LobbyChanged((ADA,), 4))
+        shown = host.screen._scene(80)
+        assert shown.band.text == "Waiting for somebody to sit down."
+        assert ("Enter", "start") not in shown.keys
+        host.table.take(LobbyChanged((ADA, BEN, CLEO, DAN), 4))
+        host.table.take(MatchFormed("ab" * 32))
+        assert host.screen._line.is_empty
+
+
+async def test_enter_completes_quit_after_a_claim_because_the_match_is_left() -> None:
+    async with lobby(BEN) as player:
+        player.table.take(Claimed("ab" * 32, (ADA, BEN), (BEN,), 300, Path("friday.msgpack")))
+        await asyncio.sleep(0.7)
+        assert await player.types(f"q{ENTER}") == ["quit"]
 
 
 async def test_host_is_asked_once_before_the_guests_lose_their_table() -> None:
