@@ -280,32 +280,24 @@ def cut(text: str, columns: int) -> str:
 def broken(said: str, columns: int) -> list[str]:
     """Return a text in lines of at most ``columns`` columns, broken between words.
 
-    A path or command that is too long is broken between its parts. A part that is too long is broken anywhere. A
-    command loses its indent rather than being broken, so that nothing but a line break is copied with it.
+    A path or command that is too long is broken between its parts. A part that is too long is broken anywhere. An
+    indented line that is too long is not indented, so that a copy of it contains no added spaces.
 
     >>> broken("one two\\n    p2pdice verify file\\n    ~/evenings/friday", 15)
-    ['one two', 'p2pdice verify ', 'file', '    ~/evenings/', '    friday']
+    ['one two', 'p2pdice verify ', 'file', '~/evenings/', 'friday']
     """
     columns = max(columns, 2)  # a wide sign must fit
     return [row for line in wrapped(said, columns + 1).split("\n") for row in _broken_line(line, columns)]
 
 
 def _broken_line(line: str, columns: int) -> list[str]:
-    if width(line) > columns and line.startswith("    p2pdice "):
-        line = line.lstrip()
-    if width(line) <= columns:
-        return [line]
-    indent = line[: len(line) - len(line.lstrip())][: columns // 2]
+    rest = line if width(line) <= columns else line.lstrip()
     shown = []
-    rest = line
     while width(rest) > columns:
         start = _first(rest, columns)
-        if len(start) <= len(indent):  # nothing fits after it
-            indent, rest = "", rest.lstrip()
-            start = _first(rest, columns) or rest[:1]
         part = max(map(start.rfind, " /\\")) + 1
-        shown.append(start if part <= len(indent) else start[:part])
-        rest = indent + rest[len(shown[-1]) :]
+        shown.append(start[:part] or start)
+        rest = rest[len(shown[-1]) :]
     return [*shown, rest]
 
 

@@ -264,6 +264,14 @@ def test_breaking_a_text_into_lines_loses_nothing(text: str, columns: int) -> No
     assert "".join("".join(shown).split()) == "".join(text.split())
 
 
+@pytest.mark.parametrize("line", ["~/evenings/friday/ada.msgpack", "p2pdice verify ~/evenings/friday/ada.msgpack"])
+def test_indented_line_that_is_too_long_is_copied_without_added_spaces(line: str) -> None:
+    """Regression test: every part of a broken path was indented."""
+    assert "".join(broken(f"    {line}", 20)) == line
+    assert broken(f"    {line}", width(line)) == [line]
+    assert broken(f"    {line}", width(line) + 4) == [f"    {line}"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"), [(1, "one second"), (42, "42 seconds"), (119, "119 seconds"), (360, "six minutes")]
 )
