@@ -154,10 +154,10 @@ def host(
 ) -> None:
     """Open a table and play at it.
 
-    It shows a short code for a friend on the same network, and below it a long join line that also works where
-    multicast is blocked. Three wrong tries close the code. Without --seats the table has two seats; with --bots it has
-    one for you and one for each bot. Against bots alone there is no hurry: you can leave and resume, and the bots come
-    back with you. Others do not see such a table unless you --advertise it.
+    It shows a short code for a friend on the same network. Type link at the table for a long join line that also works
+    where multicast is blocked. Three wrong tries close the code. Without --seats the table has two seats; with --bots
+    it has one for you and one for each bot. Against bots alone there is no hurry: you can leave and resume, and the
+    bots come back with you. Others do not see such a table unless you --advertise it.
     """
     commands = split_programs(programs)
     seated = bots + len(commands)

@@ -96,7 +96,7 @@ def _invitation(canvas: Canvas, board: Board, columns: int, room: int) -> tuple[
         line = f"{command} {board.join_line}"
         told = ["Tell your friends. They type this line:", line]
         # A broken line could not be copied.
-        return (told if len(line) <= columns else ["link  shows the line for your friends."]), False
+        return (told if width(line) <= columns else ["link  shows the line for your friends."]), False
     hint = "Not found?  link  shows a long line that always works,  qr  a picture"
     if columns < _BROAD:
         hint = "Not found?  link  shows a long line."

@@ -18,7 +18,7 @@ from cli.table import lobby, showdown
 from cli.table.canvas import Area, Canvas, broken, cut, width
 from cli.table.felt import bids_so_far, draw_felt, is_staking
 from cli.table.hand import LADDER, draw_chooser, draw_hand, draw_strip, draw_verdict
-from cli.table.scene import Talk
+from cli.table.scene import MARGIN, Talk
 from cli.table.seats import CARD, count_of_dice, others, seats
 from cli.text.narrate import time_left
 from cli.text.narrate_game import window
@@ -543,12 +543,12 @@ def _dialog_rows(dialog: Dialog, inner: int, height: int) -> list[_Row]:
 
 def page_size(columns: int, lines: int) -> tuple[int, int]:
     """Return the columns and lines of a page's text, on a terminal of this size."""
-    return columns - 2, max(lines - 5, 1)
+    return columns - MARGIN, max(lines - 5, 1)
 
 
 def page_rows(page: TextPage, columns: int) -> list[str]:
     """Return the lines of a page, wrapped for a screen of this width."""
-    return [row for text in page.lines for row in broken(text, columns - 2)]
+    return [row for text in page.lines for row in broken(text, columns - MARGIN)]
 
 
 def draw_page(canvas: Canvas, page: TextPage) -> None:

@@ -17,13 +17,14 @@ from cli.render import command_line, faces, listing, qr_code, sentence, stated
 from cli.settings import home_words
 from cli.table import answers
 from cli.table.board import HOST, Told
-from cli.table.canvas import broken
+from cli.table.canvas import broken, width
 from cli.table.lesson_table import LessonTable
 from cli.table.live_table import LiveTable
-from cli.table.scene import REPLY_ROWS
+from cli.table.scene import MARGIN, REPLY_ROWS
 from cli.table.terminal import Showing, is_ascii
 from cli.text.explain import typed_moves
 from cli.text.move_forms import has_nothing_to_stake, is_stake, offers
+from cli.text.narrate import invitation
 from cli.text.narrate_game import staked
 from cli.text.seating import display_names
 from cli.text.speech import doubt, is_no_raise, refusal, rule_of_raises
@@ -572,11 +573,9 @@ class PlayerTable(LiveTable):
             self._say("Only the host of an open table has a long line.")
             return
         line, room = command_line("join", self.board.join_line), self.face.page_size
-        # The large letters of the code in the lobby cannot be copied.
-        first = f"    {command_line('join', self.board.code)}" if self.board.code else "This line always works:"
-        self._say(f"{first}\n    {line}")
-        if room is not None and room[0] < len(line):
-            self._say(f"To copy the long line in one piece, make the window {len(line) + 2} columns wide.")
+        self._say(invitation(self.board.join_line, self.board.code))
+        if room is not None and room[0] < width(line):
+            self._say(f"To copy the long line in one piece, make the window {width(line) + MARGIN} columns wide.")
 
     def _background(self) -> str:
         """Return the background for a QR code: ``ascii``, ``light`` or ``dark``."""

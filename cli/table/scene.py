@@ -87,6 +87,8 @@ class Motion:
         return any(self.stage(kind) < STILL for kind in self.since)
 
 
+MARGIN: Final = 2
+"""Columns beside the text of a page or reply, on both sides together."""
 REPLY_ROWS: Final = 2
 """Maximum rows of a reply in place of the key bar. A longer reply gets a page."""
 

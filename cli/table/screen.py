@@ -49,7 +49,7 @@ from cli.table.canvas import broken, cut, width
 from cli.table.face import InterruptedByUserError
 from cli.table.line_editor import LineEditor
 from cli.table.picture import HURRY, page_rows, page_size, picture
-from cli.table.scene import REPLY_ROWS, Band, Dialog, ReplayStrip, Scene, Talk, TextPage
+from cli.table.scene import MARGIN, REPLY_ROWS, Band, Dialog, ReplayStrip, Scene, Talk, TextPage
 from cli.table.suspending import ask_to_stop, suspending
 from cli.table.table import HIDDEN
 from cli.table.terminal import LateAnswers, ask_ground, ground_told, has_title, output_of, theme_of
@@ -291,7 +291,7 @@ class Screen:
         if not given:
             return
         columns = self._output.get_size().columns
-        shown = [row for text in given for row in broken(text, columns - 2)]
+        shown = [row for text in given for row in broken(text, columns - MARGIN)]
         if len(shown) <= REPLY_ROWS:
             self._reply_rows, self._reply_turn = tuple(shown), self._turn()
         else:

@@ -245,20 +245,24 @@ def unfamiliar(
 
 
 def _opened(event: node.TableOpened) -> str:
-    command = f"    {command_line('join', event.join_line)}"
     if not event.is_reachable:
         opened = f'The table "{escape(event.name)}" is open to this laptop only: it has no address on a network.'
         elsewhere = command_line("join", event.join_line, "--home", "DIR")
         return f"{opened} In another terminal, with another folder DIR as its home, type:\n    {elsewhere}"
-    lines = ["Tell your friends. They type:"]
-    if event.code:
-        lines += [f"    {command_line('join', event.code)}", "Not found? This long line always works:"]
-    lines.append(command)
+    lines = [invitation(event.join_line, event.code)]
     if event.advertised:
         lines.append("On most networks p2pdice join alone finds it too.")
     elif event.problem:
         lines.append(f"p2pdice join alone does not find it: {escape(event.problem)}.")
     return "\n".join(lines)
+
+
+def invitation(join_line: str, code: str) -> str:
+    """Return what a host tells friends: the command with the code, if there is one, and the one with the join line."""
+    lines = ["Tell your friends. They type:"]
+    if code:
+        lines += [f"    {command_line('join', code)}", "Not found? This long line always works:"]
+    return "\n".join([*lines, f"    {command_line('join', join_line)}"])
 
 
 def _entered(event: node.TableJoined | node.TableWatched) -> str:

@@ -535,17 +535,27 @@ def test_only_a_host_can_show_a_qr_code() -> None:
         assert "give your friend the long line instead." in paper.said[-1]
 
 
-def test_link_shows_code_and_join_line_in_two_rows() -> None:
+def test_link_says_what_code_and_join_line_are_for() -> None:
     table, paper = on_paper()
     table.obey("link")
     assert paper.said == ["Only the host of an open table has a long line."]
     line = f"192.0.2.7:7000/{FINGERPRINT}"
     table.take(node.TableOpened("Friday", line, (), False, code="4-a-b", seats=2, ruleset=PRESETS["classic"]))
-    table.obey("link")  # two rows, because a third one would open a page on a screen
-    assert paper.said[-1] == f"    p2pdice join 4-a-b\n    p2pdice join {line}"
+    opened = paper.said[-1]
+    table.obey("link")
+    assert paper.said[-1] == (
+        "Tell your friends. They type:\n"
+        "    p2pdice join 4-a-b\n"
+        "Not found? This long line always works:\n"
+        f"    p2pdice join {line}"
+    )
+    assert opened.startswith(paper.said[-1])
     paper.page_size = (38, 20)
     table.obey("link")
     assert paper.said[-1] == "To copy the long line in one piece, make the window 54 columns wide."
+    table.take(node.CodeTried(0))
+    table.obey("link")
+    assert paper.said[-2] == f"Tell your friends. They type:\n    p2pdice join {line}"
 
 
 def test_the_table_of_a_proposal_names_the_awaited_players() -> None:
