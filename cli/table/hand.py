@@ -29,6 +29,8 @@ LADDER: Final = 36
 """Columns of the ladder of bids."""
 _SEEN: Final = "You see what the table sees: the bids, and the dice when the cups go up."
 _CHECKED: Final = "This program checks every signature and every roll as it happens."
+_START: Final = "before the first roll"
+"""Shown in a replay instead of the step, until a round begins."""
 _LABEL: Final = 7
 """Columns of the label at the start of each row of a replay's strip."""
 
@@ -405,7 +407,8 @@ def _replay(canvas: Canvas, shown: ReplayStrip, area: Area) -> None:
     total = len(shown.lost)
     step = f"{shown.step} of {shown.steps}" if shown.steps else f"{shown.step}"
     if rows < 3 or not total:
-        canvas.put(x, y, cut(f"round {shown.round} of {total}, step {step}", columns), bold=True)
+        where = f"round {shown.round} of {total}, step {step}" if shown.round else _START
+        canvas.put(x, y, cut(where, columns), bold=True)
         return
     top = y + (rows >= 5)
     pitch = 4 if _LABEL + 4 * total <= columns else 3
@@ -433,6 +436,9 @@ def _replay(canvas: Canvas, shown: ReplayStrip, area: Area) -> None:
         if (seat := shown.lost[number - 1]) is not None:
             canvas.put(at + pitch // 2 - 1 + pitch % 2, top + 1, canvas.theme.mark(seat), f"seat{seat}", bold=True)
     canvas.put(x + 1, top + 2, "step", "quiet")
+    if not shown.round:  # its steps are of no round, so their number would seem to be that of round 1
+        canvas.put(x + _LABEL, top + 2, cut(_START, columns - _LABEL), "quiet")
+        return
     wide = min(columns - _LABEL - len(step) - 3, 48)
     share = min(shown.step / shown.steps, 1.0) if shown.steps else 0.0
     if wide >= 8:

@@ -382,6 +382,17 @@ def test_the_picture_shows_the_place_in_the_match() -> None:
     assert looking.place.round == 3
 
 
+def test_the_picture_counts_no_steps_before_round_1() -> None:
+    looking = Looking()
+    sizes = [(80, 24), (60, 18), (40, 12)]
+    for size in sizes:
+        shown = painted(looking, *size)
+        assert "before the first roll" in shown
+        assert not re.search(r"\d of \d", shown)
+    looking.types("next")
+    assert all(re.search(r"\b1 of \d", painted(looking, *size)) for size in sizes)
+
+
 def painted(looking: Looking, columns: int = 80, height: int = 24) -> str:
     """Return the text on a screen of this size."""
     table = looking.table
