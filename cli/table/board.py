@@ -148,6 +148,8 @@ class Board:
         """The reader's own dice, while they are in the cup."""
         self.hands: dict[int, Hand] = {}
         """Dice in closed cups that the reader can see, by seat. A replay can show those of all players."""
+        self.is_decided = False
+        """Whether the match ends with the current showdown, so that no round follows."""
         self.is_back = False
         """Whether nothing has happened in the match since the reader returned to it."""
         self.turn: YourTurn | None = None
@@ -367,6 +369,9 @@ class Board:
         self.players, self.seats = event.players, event.seats
         if not self.match:
             self.seating = Seating()
+            here = {player.fingerprint for player in event.players}
+            self.away -= here  # their links to the last match are gone, but they have come to this table
+            self.gone -= here
 
     def _start(self, event: MatchStarted) -> None:
         self.match, self.over = event.match_id, None
@@ -377,7 +382,7 @@ class Board:
         self.seating = Seating.of(event.players, event.my_seat).by_first_names()
         self.claimed = self.foul = None
         self.hand, self.turn, self.showdown, self.absent, self.staked = (), None, None, (), ""
-        self.is_back, self.is_new_home = event.resumed, False
+        self.is_back, self.is_new_home, self.is_decided = event.resumed, False, False
         self.hands.clear()
         if not event.resumed:  # all players have just signed this match, so all are here
             self.away.clear()
@@ -401,7 +406,7 @@ class Board:
                 self.showdown = Showdown(event.shown, self.rounds[-1], (*before, event.seat))
             case Happened():
                 assert self.state is not None
-                self.is_back = False
+                self.is_back, self.is_decided = False, event.state.awaits is Expect.OVER
                 self.state = event.state if event.is_last else _unasked(after(self.state, event.event))
                 self.turn = None
                 self._happen(event.event)

@@ -359,7 +359,8 @@ def useful_keys(
         return those(*_turn_keys(board, typed, moves))
     if board.showdown is not None:
         is_told = board.showdown.played.verdict is not None
-        space = [("Space", "next round" if is_told else "show everything")] if is_behind else []
+        follows = "show the result" if board.is_decided else "next round"
+        space = [("Space", follows if is_told else "show everything")] if is_behind else []
         return those(*space, ("say", "talk"))
     if board.state is None or not board.seating.names:
         if typed == START and board.may_start:

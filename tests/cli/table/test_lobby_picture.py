@@ -307,6 +307,22 @@ def test_long_path_hides_neither_places_nor_score() -> None:
     assert "/home/somebody" in drawn(board, (80, 24))
 
 
+@pytest.mark.parametrize("guest", [False, True])
+def test_player_who_sits_down_again_is_not_marked_as_away(guest: bool) -> None:
+    """The links of a match go down after its end, when its players turn to the next table."""
+    board = finished(names=("Ada", "Ben", "Cleo"))
+    ada, ben, cleo = board.players
+    for player in (ben, cleo):
+        board.take(PeerLost(player, left_on_purpose=True))
+    if guest:
+        board.take(TableJoined("Friday", ben, CLASSIC, 3))
+    else:
+        board.take(TableOpened("Friday", JOIN_LINE, (), True, seats=3, ruleset=CLASSIC))
+    board.take(LobbyChanged((ada, ben), 3))
+    assert "not answering" not in drawn(board)
+    assert board.away == board.gone == {cleo.fingerprint}
+
+
 def test_end_card_says_whose_bot_won() -> None:
     """Without the mark, the bot's name could be taken for a friend's."""
     names = ("Ada", "Cleo (Ada's bot)", "Ben (bot)")

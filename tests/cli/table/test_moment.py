@@ -396,6 +396,19 @@ def test_key_bar_of_a_bid_and_of_a_verdict() -> None:
     assert bar(made) == ["say", "?"]
 
 
+@pytest.mark.parametrize(("dice", "follows"), [("1", "show the result"), ("2", "next round")])
+def test_space_after_a_verdict_is_named_by_what_follows(dice: str, follows: str) -> None:
+    made = Sample(PRESETS["classic"].with_options({"dice": dice}), ("Ada", "Ben"))
+    made.roll()
+    made.play("1x3", "2x3", "liar")
+    made.open((3,) * int(dice), (5,) * int(dice), beats_shown=5)
+    assert made.board.showdown is not None
+    assert made.board.showdown.played.verdict is not None
+    assert made.board.over is None
+    keys = useful_keys(made.board, "", (), (), with_odds=False, is_behind=True)
+    assert dict(keys)["Space"] == follows
+
+
 def test_key_bar_of_the_lobby_depends_on_who_hosts() -> None:
     made = Sample(PRESETS["classic"])
     made.board.take(LobbyChanged(people(["Ada", "Ben"]), 4))
