@@ -7,7 +7,7 @@ Best bluff
 Worst call
     Of the wrong calls of liar, the one on the bid that was likeliest given the caller's own dice.
 Luckiest roll
-    The hand with the rarest number of one face, including wild ones.
+    The hand with the rarest number of one face, including wild ones, if at most one roll in six has as many.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _rolls(played: Round, shown: game.HandsShown, seating: Seating) -> Iterator[
         counting = NOTHING_WILD if set(hand) == {1} else shown.counting
         most, face = max((counting.count((hand,), face), face) for face in FACES)
         chance = roll_chance(most, len(hand), shown.counting)
-        if chance <= Fraction(1, 2):
+        if chance <= Fraction(1, 6):
             text = f"rolled {' '.join(map(str, hand))} in round {played.number}: {faces(most, face)}, one roll in "
             yield chance, _row("Luckiest roll", seat, f"{text}{round(1 / chance):,}.", seating)
 

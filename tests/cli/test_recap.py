@@ -114,6 +114,13 @@ def test_a_roll_of_wild_ones_alone_is_named_as_ones() -> None:
     assert row.text == "rolled 1 1 1 in round 1: three ones, one roll in 6."
 
 
+def test_a_roll_more_frequent_than_one_in_six_is_not_lucky() -> None:
+    common = round_(1, ((2, 5), (3, 4)), (0, 1, 3), caller=1)
+    assert "Luckiest roll" not in [row.title for row in recap([common], SEATING)]
+    pair = round_(1, ((2, 2), (3, 4)), (0, 1, 3), caller=1, wild=False)
+    assert recap([pair], SEATING)[-1].text == "rolled 2 2 in round 1: two twos, one roll in 6."
+
+
 def test_the_recap_calls_the_reader_you() -> None:
     rows = recap([BLUFF, CALL], SEATING._replace(me=0))
     assert [row.who for row in rows] == ["You", "Cleo", "You"]
