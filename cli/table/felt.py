@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cli.render import capital, faces, likely, percent
+from cli.render import capital, dice_count, faces, likely, percent
 from cli.table import showdown
 from cli.table.answers import chance
 from cli.table.canvas import DIE_HEIGHT, DIE_WIDTH, Area, broken, cut, width
@@ -108,7 +108,7 @@ def left_behind(board: Board) -> list[str]:
     """Return notes on players who are out. Their dice still count until the round ends."""
     state = board.begun
     gone = [seat for seat, left in enumerate(state.dice) if left and seat not in state.live]
-    return [f"{number(state.dice[seat])} under {board.seating.whose(seat)} cup, which may stay down" for seat in gone]
+    return [f"{board.seating.who(seat)} left {dice_count(state.dice[seat])}, which may stay unseen" for seat in gone]
 
 
 def _bid(canvas: Canvas, board: Board, scene: Scene, area: Area) -> None:

@@ -20,7 +20,7 @@ from itertools import combinations_with_replacement
 from math import comb, factorial, prod
 from typing import Any, NamedTuple
 
-from cli.render import columns, dice_count, faces, likely, percent
+from cli.render import columns, dice_count, faces, likely, listing, percent
 from cli.text.seating import Seating
 from p2pdice import events as game
 from p2pdice.counting import NOTHING_WILD, ONES_WILD, Counting, at_least, exactly
@@ -124,10 +124,11 @@ def _grown(played: Round, event: game.Event) -> Round:
 
 
 def _there(shown: game.HandsShown, seating: Seating) -> str:
+    there = f"there {'was' if shown.count == 1 else 'were'} {number(shown.count) if shown.count else 'none'}"
     if shown.unopened:
         unopened = [seating.whose(seat) for seat, cup in enumerate(shown.hands) if cup is None]
-        return f"{' and '.join(unopened)} {'cup' if len(unopened) == 1 else 'cups'} stayed down"
-    return f"there {'was' if shown.count == 1 else 'were'} {number(shown.count) if shown.count else 'none'}"
+        there += f" without {listing(unopened)} {'cup' if len(unopened) == 1 else 'cups'}"
+    return there
 
 
 def _changed(changes: Iterable[Change], seating: Seating, *, keeps_wrong: bool) -> Iterator[str]:

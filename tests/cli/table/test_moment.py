@@ -220,9 +220,14 @@ def test_spectator_who_sees_all_dice_reads_whether_a_bid_is_true(bid: str, truth
             ((3,) * 5, (3,) * 5, (4,) * 5),
             "Round 1: Ben called your nine twos, there were none; you lost a die.",
         ),
+        (
+            ["1x2", "2x2", "liar"],
+            ((2, 2, 6, 6, 6), (2, 4, 4, 4, 4), None),
+            "Round 1: Cleo called Ben's two twos, there were three without Cleo's cup; Cleo lost a die.",
+        ),
     ],
 )
-def test_finished_round_is_summarized_in_one_line(moves: list[str], hands: tuple[Hand, ...], line: str) -> None:
+def test_finished_round_is_summarized_in_one_line(moves: list[str], hands: tuple[Hand | None, ...], line: str) -> None:
     made = sample(*moves)
     made.open(*hands)
     assert round_line(made.board.rounds[-1], made.board) == line

@@ -370,7 +370,7 @@ def test_dice_of_a_player_who_is_out_count_until_the_round_ends() -> None:
         board.take(event)
     for size in [(80, 24), (120, 40)]:
         shown = drawn(board, WAITING, size)
-        assert "five under Dan's cup, which may stay down" in shown
+        assert "Dan left five dice, which may stay unseen" in shown
         assert len(re.findall("5 dice", shown)) == 4
         assert "out" in shown
 
