@@ -321,7 +321,7 @@ def end_card(canvas: Canvas, board: Board, scene: Scene, area: Area) -> Area:
     kept = _proof(board, over.transcript, columns - 2)
     if first + len(kept) > room:  # the full path is printed when the table closes
         kept = _proof(board, Path(over.transcript.name), columns - 2)
-    if len(lines) + 1 + len(kept) <= room:
+    if len(lines) + 1 + len(kept) + 2 * bool(scene.talk) <= room:
         kept.insert(0, ("", None, "", ""))
     is_short = columns < _NARROW  # the recap comes last, so that only its rows are cut
     above = max(room - len(kept), 0)

@@ -100,8 +100,11 @@ def size_of(columns: int, rows: int) -> str:
 def _body(canvas: Canvas, board: Board, scene: Scene, size: str, area: Area) -> None:
     if board.over is not None or board.state is None or not board.seating.names:
         left = (lobby.end_card if board.over is not None else lobby.lobby)(canvas, board, scene, area)
-        if left.height >= 2 and scene.talk:
+        ruled = 2 if board.over is None else 3  # on a full end card, the last summary needs the row of the rule
+        if left.height >= ruled and scene.talk:
             _ruled(canvas, scene, left)
+        elif left.height and scene.talk and size != "tiny":
+            talk(canvas, scene, Area(1, left.y, left.width - 2, left.height))
         elif size != "tiny":
             _newest(canvas, scene)
     elif size == "tiny":

@@ -462,6 +462,14 @@ def test_end_card_shows_the_newest_talk(size: tuple[int, int]) -> None:
     assert "Ada, the host, left. Type" in " ".join(drawn(finished(), size, scene=Scene(talk=said)).split())
 
 
+def test_end_card_shows_the_newest_talk_above_the_keys() -> None:
+    text = "Round 17: you called Dan's one six, there was one; you lost a die and are out for good now."
+    scene = Scene(talk=[Talk(None, "", text)], keys=[("again", "")], score="Ada 2, Ben 0, Cleo 0, Dan 0")
+    shown = " ".join(drawn(finished(), scene=scene).split())
+    assert text in shown
+    assert shown.index(text) < shown.index("again")
+
+
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
 def test_end_card_does_not_cut_a_long_score(size: tuple[int, int]) -> None:
     score = ", ".join(f"{name} (bot) 1" for name in ("Ada", "Ben", "Cleo", "Dan", "Eve"))
