@@ -84,6 +84,8 @@ _DEPTHS: Final = {
     "16": ColorDepth.DEPTH_4_BIT,
     "none": ColorDepth.DEPTH_1_BIT,
 }
+_TITLES: Final = {"qr": "Join by camera"}
+"""Titles of pages that the typed word does not describe."""
 _SAVE_TITLE: Final = "\x1b[22;2t"
 _RESTORE_TITLE: Final = "\x1b[23;2t"
 _ON_NEWCOMERS: Final = ("seat", "watch", "refuse")
@@ -298,8 +300,8 @@ class Screen:
             is_help = self._asked in ("help", "?")
             word = self._asked.partition(" ")[0]
             meant = [each for each in self._table.words if word and each.startswith(word)]
-            title = "Help" if is_help else [*meant, word or "table"][0].capitalize()
-            self._page = TextPage(title, given)
+            told = "help" if is_help else [*meant, word or "table"][0]
+            self._page = TextPage(_TITLES.get(told, told.capitalize()), given)
         self._app.invalidate()
 
     # Painting

@@ -87,7 +87,7 @@ def test_a_qr_code_is_shown_beside_the_seats_or_on_a_page(terminal: Open) -> Non
     code = [row.rstrip() for row in qr_code(player.join_line(), "dark")]
     assert not any(code[3] in row for row in player.display()), "no part of it is on the screen"
     player.type("qr\r")
-    player.until_display("Qr", "back to the table", *code)
+    player.until_display("Join by camera", "back to the table", *code)
     player.type(ESCAPE)
     player.until_display("Tell your friends")
     player.resize(160, 48)
