@@ -19,7 +19,7 @@ from cli.settings import Settings
 from cli.table.live_table import SpectatorTable, report
 from cli.table.play import alone, rejoin, run, show, sit
 from cli.table.terminal import BellOption, PaceOption, Showing, UiOption, showing
-from protocol.errors import NodeError
+from protocol.errors import LOOK_ON, ErrorCode, NodeError
 from protocol.node.node import Node
 from protocol.storage.home import Home
 
@@ -70,8 +70,10 @@ def watch(
         words = ["watch", *([table] if table is not None else []), "--home", "DIR"]
         with opened(home, f"Watch from another home: {command_line(*words)}"):
             pass  # fail now if the home is busy, not after the person has chosen a match
-    target = place_in(table) if table is not None else choose(asyncio.run(look_around(interface))).advertisement.id
-    run(look_on(settings, target, nickname(name), interface, None if as_json else showing(settings, ui, pace, bell)))
+    picked = choose(asyncio.run(look_around(interface))).advertisement if table is None else None
+    target = picked.id if picked is not None else place_in(table or "")
+    how = None if as_json else showing(settings, ui, pace, bell)
+    run(look_on(settings, target, nickname(name), interface, how, called=picked.name if picked is not None else ""))
 
 
 async def look_on(
@@ -81,11 +83,14 @@ async def look_on(
     interface: str | None,
     how: Showing | None,
     identity: Identity | None = None,
+    called: str = "",
 ) -> None:
     """Watch a match until the person leaves, or sits down for the next one.
 
     :param how: how to show the match; None for one line of JSON per event.
     :param identity: the home's identity, if it is already unlocked.
+    :param called: the name of a picked table. Its match has an id of its own, so if it begins before the table is
+        found again by ``target``, it is found by this name.
     """
     home = settings.private_home()
     open_log(home)
@@ -93,8 +98,14 @@ async def look_on(
     node = await Node.open(home, name, interface=interface, identity=me)
     try:
         try:
-            async with waiting(f"Looking for {shown(target)}."):
-                await node.watch(target)
+            async with waiting(f"Looking for {shown(called or target)}."):
+                try:
+                    await node.watch(target)
+                except NodeError as error:
+                    if not called or (error.code is not ErrorCode.NOT_FOUND and error.choices != LOOK_ON):
+                        raise
+                    target = called
+                    await node.watch(target)
         except NodeError as error:
             raise refused(node, target, error) from None
         if how is None:

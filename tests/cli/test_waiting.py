@@ -307,6 +307,22 @@ def test_joining_too_late_offers_to_watch(tmp_path: Path) -> None:
                 assert late.end() == ExitCode.REFUSED
 
 
+@TERMINAL
+def test_picked_table_is_watched_although_its_match_begins_meanwhile(tmp_path: Path) -> None:
+    table = f"Late {tmp_path.name}"[-30:]
+    with seated(tmp_path / "Ada", "host", table, "--name", "Ada") as host:
+        host.until("p2pdice join ")
+        with Terminal(tmp_path / "Eve", "watch", "--name", "Eve") as late:
+            late.until(table, "Which match?")
+            with seated(tmp_path / "Ben", "join", table, "--wait", "--name", "Ben") as guest:
+                guest.until("You roll ")
+                host.until("You roll ")
+                late.type(f"{table}\r")
+                late.until("Round 1")
+                late.type("quit\r")
+                assert late.end() == ExitCode.DONE
+
+
 # The pledge
 
 
