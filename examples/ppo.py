@@ -83,9 +83,9 @@ def exploitability(network: Network, rules: Ruleset) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--dice", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=60_000)
-    parser.add_argument("--lessons", type=int, default=6)
+    parser.add_argument("--dice", type=int, default=2, help="dice of each player at the start")
+    parser.add_argument("--steps", type=int, default=60_000, help="moves to learn from")
+    parser.add_argument("--lessons", type=int, default=6, help="how often to measure and save the agent")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     rules = PRESETS["classic"].with_options({"dice": f"{given.dice}"})

@@ -11,7 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -407,31 +407,42 @@ async def check(
     levels: Sequence[str],
     progress: Callable[[Trial], None],
     logs: Path | None = None,
+    *,
+    rulesets: Mapping[str, Ruleset] = PRESETS,
+    sizes: Sequence[int] = TABLE_SIZES,
 ) -> Conformance:
-    """Let a program play against house bots under every preset, with a new run for each match.
+    """Let a program play against house bots under some rulesets, with a new run for each match.
 
     :param levels: levels of the house bots, used in rotation.
+    :param rulesets: by the name that the report gives them.
+    :param sizes: numbers of players. One match is played with each.
     :param logs: the folder for logs of all lines; None for no logs.
     :raises ProgramError: if it cannot be started, or sends no valid hello.
     """
-    await ProgramBot(command).introduce(PRESETS["classic"])  # a program that fails here gets no trials
+    await ProgramBot(command).introduce(next(iter(rulesets.values())))  # a program that fails here gets no trials
     report = Conformance(label_of(command))
     taken = cycle(levels)
-    for rules in PRESETS:
-        for players in TABLE_SIZES:
-            trial, bot = await _play(command, move_ms, rules, players, taken, logs)
-            report.trials.append(trial)
-            report.name = bot.name
-            report.slowest_ms = max(report.slowest_ms, bot.slowest_ms)
-            progress(trial)
-            if len(report.faults) >= ENOUGH:
-                report.is_complete = False
-                return report
+    for (rules, ruleset), players in product(rulesets.items(), sizes):
+        trial, bot = await _play(command, move_ms, rules, ruleset, players, taken, logs)
+        report.trials.append(trial)
+        report.name = bot.name
+        report.slowest_ms = max(report.slowest_ms, bot.slowest_ms)
+        progress(trial)
+        if len(report.faults) >= ENOUGH:
+            report.is_complete = False
+            break
+    return report
     return report
 
 
 async def _play(
-    command: Sequence[str], move_ms: int, rules: str, players: int, levels: Iterator[str], logs: Path | None
+    command: Sequence[str],
+    move_ms: int,
+    rules: str,
+    ruleset: Ruleset,
+    players: int,
+    levels: Iterator[str],
+    logs: Path | None,
 ) -> tuple[Trial, ProgramBot]:
     faults: list[Fault] = []
     rng = Random(f"{rules} {players}")  # noqa: S311 - dice of a rehearsal
@@ -443,7 +454,7 @@ async def _play(
     if bot.log is not None:
         bot.log.remark(f"{rules}, {counted(players, 'player')}, seat {seat}")
     try:
-        over = await rehearse(PRESETS[rules], table, SharedDice(f"{rules} {players}"))
+        over = await rehearse(ruleset, table, SharedDice(f"{rules} {players}"))
     finally:
         await bot.close()
     place = next(place for place, seats in numbered(over.places) if seat in seats)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,6 +17,7 @@ from cli.bots.bot import DEFAULT_LEVEL, PlayerBot, bot_nickname
 from cli.bots.bot_seat import Evening, Reporter, introduced, not_started, reported, seat
 from cli.bots.crew import KILL_AFTER, Order, restore_path
 from cli.bots.faults import likeness, predicate, trace_lines
+from cli.bots.program_bot import TABLE_SIZES
 from cli.bots.program_bot import check as examine
 from cli.bots.programs import ProgramError
 from cli.commands.bot_options import GIVE_UP, LevelOption, LevelsOption, LogsOption, MoveOption, log_folder
@@ -28,12 +30,12 @@ from cli.home import open_log
 from cli.output import say
 from cli.preferences import NameOption, nickname
 from cli.render import command_line, counted, escape, shown_path
-from cli.rulesets import RulesOption, SetOption, chosen_ruleset, rules_name
+from cli.rulesets import RulesOption, SetOption, chosen_ruleset, described, rules_name
 from cli.settings import Settings
 from cli.table.face import PipedInput
 from cli.table.play import first_of, run
 from p2pdice.players import house_player
-from p2pdice.rulesets import PRESETS
+from p2pdice.rulesets import PRESETS, Ruleset
 from protocol.match.lobby import TableSettings
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ EPILOG: Final = """\b
 Examples:
   p2pdice bot check -- python3 odds15.py      does it speak the protocol?
   p2pdice bot check --log logs -- my_bots:Careful   a class of yours
+  p2pdice bot check --set dice=2 --players 2 -- agent:Agent   only such matches
   p2pdice bot Friday -- python3 odds15.py     let it play at the table Friday
   p2pdice bot -- ./mybot.sh --cautious        pick a table from a list
   p2pdice bot League --matches 20 -- ./mybot.sh   a whole evening
@@ -171,19 +174,34 @@ def check(
     ctx: typer.Context,
     move_ms: MoveOption = 2_000,
     level: LevelsOption = None,
+    rules: Annotated[
+        str | None,
+        typer.Option("--rules", metavar="R", help="Only this ruleset, a name or a FILE.toml.", show_default=False),
+    ] = None,
+    changes: SetOption = None,
+    players: Annotated[
+        int | None,
+        typer.Option("--players", min=2, max=10, metavar="N", help="Only tables of N.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as one JSON object.")] = False,
     logs: LogsOption = None,
 ) -> None:
     """Test whether a program speaks the bot protocol: bot check -- BOT.
 
-    The program plays against house bots in memory, with every ruleset. Its faults are listed, and the exit code is 1
-    if there are any. Its standard error goes to the log. A program that does not say hello is not tested further.
+    The program plays against house bots in memory, with every ruleset and with two and four players, unless options
+    name some of them. Its faults are listed, and the exit code is 1 if there are any. Its standard error goes to the
+    log. A program that does not say hello is not tested further.
     """
     command = _command(ctx)
     folder = log_folder(logs)
     settings = ctx.ensure_object(Settings)
     home = settings.private_home_if_any()
     log = None if home is None else open_log(home)
+    rulesets: Mapping[str, Ruleset] = PRESETS
+    if rules is not None or changes:
+        ruleset = chosen_ruleset(rules or "classic", changes)
+        rulesets = {described(ruleset, rules_name(rules or "classic", changes)): ruleset}
+    sizes = TABLE_SIZES if players is None else (players,)
     reports: list[Conformance] = []
 
     def tell(trial: Trial) -> None:
@@ -192,7 +210,9 @@ def check(
 
     async def examined() -> None:
         try:
-            reports.append(await examine(command, move_ms, level or [DEFAULT_LEVEL], tell, folder))
+            reports.append(
+                await examine(command, move_ms, level or [DEFAULT_LEVEL], tell, folder, rulesets=rulesets, sizes=sizes)
+            )
         except ProgramError as error:
             raise not_started(error) from None
 

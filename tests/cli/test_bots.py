@@ -382,6 +382,13 @@ def test_bot_check_passes_a_good_program(here: Run, program: Write) -> None:
     assert report["bot"] == "odd \\x1b[31m one"
 
 
+def test_bot_check_plays_only_the_given_rules_and_players(here: Run, program: Write) -> None:
+    chosen = ("--rules", "perudo", "--set", "dice=1", "--players", "3")
+    report = json.loads(here("bot", "check", "--json", *chosen, "--", *program(GOOD)).stdout)
+    assert [(trial["rules"], trial["players"]) for trial in report["matches"]] == [("perudo with dice=1", 3)]
+    assert report["conforms"]
+
+
 def test_bot_check_names_faults_and_stops_after_enough(here: Run, program: Write) -> None:
     command = program("for turn in listen(): move(turn, 'liar')")
     done = here("bot", "check", "--", *command)
