@@ -60,9 +60,9 @@ class Proof:
     :class:`~p2pdice.players.bidders.Wavering` where there is no policy.
     """
 
-    ENOUGH: Final = log(20)
+    ENOUGH: Final = log(200)
     """A seat counts as a simple bot if the evidence for one of the models exceeds this."""
-    MOST: Final = log(400)
+    MOST: Final = log(1000)
     """The upper limit of the evidence. It lets ``mind`` soon notice a player who stops imitating a simple bot."""
     LEAST: Final = 0.02
     """The lowest likelihood that is used for a move under the policy."""
