@@ -168,12 +168,9 @@ async def test_a_bid_walks_from_key_to_screen_as_the_page_says(
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-    pressed = called.index(next(iter(bid.values())))  # before that, a timer may have made the node send
-    end = called.index([*bid.values()][-1], called.index("protocol.net.mesh.Mesh.send", pressed)) + 1
-    for way, calls in ((bid, called[pressed:end]), (frame, called[end:])):
-        left = iter(calls)
-        missed = [name for name in way.values() if name not in left]
-        assert not missed, "\n".join(calls)
+    left = iter(called)  # a timer may make a node send at any time, so other calls may come between
+    missed = [name for way in (bid, frame) for name in way.values() if name not in left]
+    assert not missed, "\n".join(called)
     assert len(bid) + len(frame) > 46
     told = [re.findall("store|send|tell", line) for line in re.findall(r"Outbox\.steps +(.*)", PAGE)]
     assert told == [["store", "send"], ["store", "send", "tell"]]
