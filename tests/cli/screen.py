@@ -193,6 +193,8 @@ class Terminal(Program):
         self.type("link\r")
         found = self.wait_for(lambda: re.search(r"p2pdice join (\S+/[A-Z0-9-]+)", self.shown()), "a long line")
         assert found is not None
+        if b"\x1b[?1049h" in self.raw:  # on the full screen a page shows the line, and covers the table
+            self.type("\x1b")
         return found[1]
 
     def resize(self, columns: int, lines: int) -> None:
