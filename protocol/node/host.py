@@ -210,6 +210,8 @@ class Host:
         for timer in timers:
             if timer is not None:
                 timer.cancel()
+        if self._proposal is not None:  # its match is still served, but the door belongs to the next table
+            self._proposal.watch = lambda: None
         self._door.close(NO_TABLE)
         self.ledgers.close()
         self.code_desk.close()

@@ -24,6 +24,8 @@ from protocol.events import (
     NodeEvent,
     Notice,
     Said,
+    SeatAsked,
+    SeatPending,
     SeatWanted,
     TableClosed,
     TableJoined,
@@ -171,6 +173,22 @@ async def test_the_host_is_told_of_a_few_spectators_only(evening: Evening) -> No
     await until(lambda: len(host.told(SeatWanted)) >= MOST_TOLD_OF)
     await asyncio.sleep(0.1)
     assert len(host.told(SeatWanted)) == MOST_TOLD_OF
+
+
+async def test_late_messages_of_the_last_match_end_no_request_for_a_seat_at_the_next_table(evening: Evening) -> None:
+    _, (host, ben, cleo) = await evening.begin(friday(2), is_watched=True)
+    await evening.end(host, ben, cleo)
+    receipt = next(iter(views.match_of(ben).history.results.values()))
+    await evening.open(host, replace(friday(4), asks="always"))
+    returning = asyncio.create_task(evening.rejoin(cleo))
+    await host.until(SeatAsked)
+    ben.node._runtime.post(host.node.identity.public, Carried(*receipt.wire))
+    await asyncio.sleep(0.3)
+    assert host.told(Notice) == []
+    (asked,) = host.node.asked
+    host.node.seat(asked.player)
+    await returning
+    assert len(host.told(SeatAsked)) == len(cleo.told(SeatPending)) == 1
 
 
 async def test_the_host_is_not_told_of_strangers_who_want_a_seat(evening: Evening) -> None:
