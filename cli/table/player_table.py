@@ -153,9 +153,10 @@ class PlayerTable(LiveTable):
             super().begin()
 
     def way_back(self) -> str:
-        if not self.board.match or self._looks_on or (match := self._node.match) is None:
+        identifier = self.board.match or self._beginning()
+        if not identifier or self._looks_on or (match := self._node.match) is None:
             return "You left the table."
-        words = ["resume", self.board.match[:8], *home_words(self._node.home.path)]
+        words = ["resume", identifier[:8], *home_words(self._node.home.path)]
         if not match.is_formed:
             return f"You left. If the match is played after all, come back with:\n    {command_line(*words)}"
         if self._is_out:
@@ -173,6 +174,13 @@ class PlayerTable(LiveTable):
             save = command_line("matches", "save", *words[1:])
             way += f"\nIf it never goes on, save its transcript so far:\n    {save}"
         return way
+
+    def _beginning(self) -> str:
+        """Return the id of a match that begins, or may begin, before the board shows it; empty if there is none."""
+        match = self._node.match if self.board.is_lobby else None
+        if match is None or not (match.is_formed or (match.is_bound and not self.board.hosts)):
+            return ""  # a match that is not formed does not begin without its host
+        return match.id.hex()
 
     @property
     def _is_out(self) -> bool:

@@ -503,7 +503,7 @@ def test_completion_offers_the_legal_moves_and_the_words() -> None:
 
 
 def test_before_the_match_words_are_answered_with_that() -> None:
-    table, paper = on_paper(SimpleNamespace(start_match=Table._start.__get__(0)))
+    table, paper = on_paper(SimpleNamespace(start_match=Table._start.__get__(0), match=None))
     for word in ("dice", "odds", "players", "concede", "start", "3x3", "quit"):
         table.obey(word)
     assert paper.said == [
@@ -576,6 +576,29 @@ def test_the_table_of_a_proposal_names_the_awaited_players() -> None:
         "Not yet: waiting for Ben.",
         "You left. If the match is played after all, come back with:\n    p2pdice resume abababab --home home",
     ]
+
+
+@pytest.mark.parametrize(
+    ("is_formed", "is_host", "left"),
+    [
+        (True, False, "You left. The match waits for you. Come back with:"),
+        (True, True, "You left. The match waits for you. Come back with:"),
+        (False, False, "You left. If the match is played after all, come back with:"),
+        (False, True, "You left the table."),
+    ],
+)
+def test_a_player_who_leaves_while_the_match_forms_is_told_the_way_back(
+    is_formed: bool, is_host: bool, left: str
+) -> None:
+    """Regression test: the node knows of the match before the board shows it."""
+    match = SimpleNamespace(
+        id=bytes([0xAB] * 32), info=(), is_formed=is_formed, is_bound=not is_formed, goes_on_without=lambda _: False
+    )
+    table, paper = on_paper(SimpleNamespace(match=match), home=Path("home"))
+    table.board.hosts = is_host
+    table.obey("quit")
+    way = "" if left.endswith("table.") else "\n    p2pdice resume abababab --home home"
+    assert paper.said == [left + way]
 
 
 def test_every_event_is_told_except_silent_ones() -> None:
