@@ -47,7 +47,7 @@ EPILOG: Final = """\b
 Examples:
   p2pdice bot check -- python3 odds15.py      does it speak the protocol?
   p2pdice bot check --log logs -- my_bots:Careful   a class of yours
-  p2pdice bot check --set dice=2 --players 2 -- agent:Agent   only such matches
+  p2pdice bot check --set dice=2 --players 2 -- agent:Agent   only these
   p2pdice bot Friday -- python3 odds15.py     let it play at the table Friday
   p2pdice bot -- ./mybot.sh --cautious        pick a table from a list
   p2pdice bot League --matches 20 -- ./mybot.sh   a whole evening

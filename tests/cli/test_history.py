@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 from collections import Counter
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -81,8 +82,9 @@ def test_matches_are_filtered_by_player_rules_and_day(here: Run) -> None:
     assert matches(here, "--since", tomorrow) == []
 
 
-def test_own_matches_are_listed_with_their_winners(here: Run, demo: dict[str, Any]) -> None:
-    mine = Path(demo["transcripts"][0]).parent.parent
+def test_own_matches_are_listed_with_their_winners(here: Run, demo: dict[str, Any], tmp_path: Path) -> None:
+    mine = tmp_path / "copy"
+    shutil.copytree(Path(demo["transcripts"][0]).parent.parent, mine)
     (found,) = matches(here, "--home", str(mine))
     assert found["state"] == "finished"
     assert found["winners"] == demo["winners"]

@@ -271,7 +271,7 @@ async def test_a_line_stops_playing_after_the_current_scene() -> None:
     playing = asyncio.create_task(looking.table.follow())
     looking.types("end", "back")  # the last showdown
     looking.types("back round", "play")
-    await until(lambda: tape.board.showdown is not None and not tape.board.showdown.is_counted)
+    await until(lambda: tape.board.showdown is not None and not tape.board.showdown.is_counted, every=0)
     place = looking.place
     assert looking.table.prompt() == "playing; Enter stops> "
     looking.table.obey("")

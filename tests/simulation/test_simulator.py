@@ -166,7 +166,7 @@ def test_shrinking_removes_faults_that_a_failure_does_not_need() -> None:
 def test_a_failure_says_how_to_replay_it() -> None:
     with own_messages_are_not_stored(Plant()):
         result = run_plan(CALM)
-    assert "stored before sent" in result.failure
+    assert "messages are stored before sending" in result.failure
     assert replay_command(CALM.seed) in str(result)
 
 
