@@ -225,8 +225,7 @@ async def test_relaying_is_free_up_to_a_budget_per_author_in_the_match(
 
     def excuse(identity: bytes) -> None:
         nonlocal excused
-        assert identity == sender.node.identity.public
-        excused += 1
+        excused += identity == sender.node.identity.public  # the other player may still pass on a message of the match
 
     receiver.node._mesh.excuse = excuse  # type: ignore[method-assign]
     place, author = place_of(sender), match_of(other).me
