@@ -134,7 +134,7 @@ def _set(ctx: typer.Context, who: str, *, is_trusted: bool) -> None:
     if not (is_trusted or person.is_trusted):
         raise Failure(f"You do not trust {_called(person, name)}.")
     with closing(archive.open_store(home)) as store:
-        if is_trusted and person.fingerprint == archive.own_fingerprint(home, store.matches()):
+        if is_trusted and person.fingerprint == archive.own_fingerprint(home, store.matches):
             raise Failure("That is your own key.", code=ExitCode.USAGE)
         if is_trusted:
             store.people.trust(person.fingerprint, name, int(time.time()))

@@ -180,7 +180,7 @@ def _remembering(settings: Settings, stack: ExitStack) -> Callable[[Verdict], tu
         return lambda _: ()
     try:
         store = stack.enter_context(archive.read_store(home))
-        own = archive.own_fingerprint(home, store.matches())
+        own = archive.own_fingerprint(home, store.matches)
     except StoreError as error:
         complain(f"No player can be recognised: {stated(error.parts)}")
         return lambda _: ()

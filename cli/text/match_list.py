@@ -182,7 +182,7 @@ def _of_files(
     home: Home, files: Mapping[bytes, TranscriptFile], kept: Sequence[StoredMatch], rules: Mapping[bytes, str]
 ) -> Iterator[ListedMatch]:
 
-    own = archive.own_fingerprint(home, kept)
+    own = archive.own_fingerprint(home, lambda: kept)
     for name, (match, path, data) in only_on_disk(files, kept):
         genesis, version = _read(data), version_of(data)
         state = TRANSCRIPT if version == PROTOCOL_VERSION else _OLD

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from math import inf
@@ -365,14 +365,14 @@ def unlock(home: Home, store: Store) -> tuple[Identity, bool]:
     return Identity.load_or_create(home.path)
 
 
-def own_fingerprint(home: Home, matches: Sequence[StoredMatch]) -> str:
+def own_fingerprint(home: Home, matches: Callable[[], Sequence[StoredMatch]]) -> str:
     """Return the owner's fingerprint without asking for a passphrase; empty if neither key nor matches reveal it.
 
-    :param matches: all matches in the store.
+    :param matches: returns all matches in the store. It is called only if the key cannot be read.
     """
     with suppress(KeyFileError, OSError):
         return Identity.load(home.identity).fingerprint
-    for stored in matches[:1]:
+    for stored in matches()[:1]:
         with suppress(MalformedGenesisError, StoreError):
             return fingerprint(owner(stored))
     return ""

@@ -28,7 +28,7 @@ _LETTERS: Final = -(-(HASH_BYTES + SIGNATURE_BYTES) * 8 // 5)
 
 def purse_owner(home: Home, store: Store) -> bytes:
     """Return the identity key of the home's owner; empty if they have no purse here."""
-    own = own_fingerprint(home, store.matches())
+    own = own_fingerprint(home, store.matches)
     return next((each for each in store.purses.owners() if not own or fingerprint(each) == own), b"")
 
 
